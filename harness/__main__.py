@@ -1,0 +1,35 @@
+"""The command line: `python -m harness COMMAND …` finds the command's module, and nothing else is imported."""
+
+import sys
+
+# command -> (module with a main(argv) -> exit status, what it does)
+COMMANDS = {
+}
+
+USAGE = "usage: python -m harness COMMAND …   (python -m harness COMMAND --help tells more)\n"
+
+
+def help_text():
+    """The list of commands, one a line."""
+    width = max(map(len, COMMANDS), default=0)
+    return USAGE + "".join(f"\n  {name:{width}}  {what}" for name, (_, what) in COMMANDS.items())
+
+
+def main(argv=None):
+    """Run one command and return its exit status: 0 holds, 1 differs or misses a gate, 2 bad input or usage."""
+    argv = sys.argv[1:] if argv is None else argv
+    if not argv or argv[0] in ("-h", "--help"):
+        print(help_text(), file=sys.stdout if argv else sys.stderr)
+        return 0 if argv else 2
+    if argv[0] not in COMMANDS:
+        print(f"harness: no command {argv[0]!r}; expected one of: {', '.join(COMMANDS)}", file=sys.stderr)
+        return 2
+    from importlib import import_module
+
+    from metrics import run_command
+
+    return run_command(lambda: import_module(COMMANDS[argv[0]][0]).main(argv[1:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
