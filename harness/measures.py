@@ -1,0 +1,118 @@
+"""The measures of `score` and of public tables, under the field's names and with trec_eval's definitions.
+
+    nDCG@10  nDCG   discounted gain over that of the best possible ranking; metrics.dcg does the arithmetic
+    P@10            relevant documents among the first 10, over 10, also where fewer were returned
+    R@100    R      relevant documents found, over all relevant documents of the query
+    RR@10    RR     one over the rank of the first relevant document
+    Success@5       1 if a relevant document is among the first 5
+    AP@100   AP     the mean, over all relevant documents, of the precision at the rank of each one that was found
+    Judged@10       documents with a judgment among the first 10, over 10
+
+A measure is one function in MEASURES. Each takes a Query and a cutoff (None: the whole ranking) and returns a fraction;
+each is 0 for a query without relevant documents, as in trec_eval.
+"""
+
+from collections import namedtuple
+from math import fsum
+
+from harness.runs import UNJUDGED
+from metrics import RecordError, dcg, gain_table, ideal_grades, quote
+
+# One query of a run. marks: a byte per position, UNJUDGED or the grade; grades: the same with 0 for unjudged; relevant: 1 or 0
+# per position; counts: how many judged documents carry each grade; known: how many of them are relevant; gains: a Gains.
+Query = namedtuple("Query", "marks grades relevant counts known gains")
+
+
+class Gains(dict):
+    """The DCG of grades (bytes), each computed once: most queries begin alike."""
+
+    def __init__(self, gain, max_grade):
+        self.table = gain_table(gain, max_grade)
+
+    def __missing__(self, grades):
+        self[grades] = value = dcg(grades, self.table)
+        return value
+
+
+def ndcg(query, k):
+    """DCG over the DCG of the k best judged grades.
+
+    Ranked [0, 3], judged one 3 and one 1, linear, k = 2: (3 / log2 3) / (3 + 1 / log2 3) = 0.521310.
+    """
+    counts = query.counts
+    ideal = query.gains[ideal_grades(counts, sum(counts) if k is None else k)]
+    return query.gains[query.grades[:k].rstrip(b"\0")] / ideal if ideal else 0.0
+
+
+def precision(query, k):
+    """Relevant [1, 0] at k = 5: 1 / 5 = 0.2, since trec_eval divides by k."""
+    return query.relevant.count(1, 0, k) / k
+
+
+def recall(query, k):
+    """Relevant [1, 0, 1] of 4 known, at k = 2: 1 / 4 = 0.25."""
+    return query.relevant.count(1, 0, k) / query.known if query.known else 0.0
+
+
+def reciprocal_rank(query, k):
+    """Relevant [0, 0, 1]: 1 / 3; at k = 2: 0."""
+    return 1 / (query.relevant.index(1) + 1) if query.relevant.find(1, 0, k) >= 0 else 0.0
+
+
+def success(query, k):
+    """Relevant [0, 0, 1] at k = 2: 0; at k = 3: 1."""
+    return 1.0 if query.relevant.find(1, 0, k) >= 0 else 0.0
+
+
+def average_precision(query, k):
+    """Relevant [1, 0, 1] of 4 known: (1/1 + 2/3) / 4 = 0.416667."""
+    ranks = [rank for rank, relevant in enumerate(query.relevant[:k], 1) if relevant]
+    return fsum(found / rank for found, rank in enumerate(ranks, 1)) / query.known if query.known else 0.0
+
+
+def judged(query, k):
+    """Marks [2, UNJUDGED, 0] at k = 5: 2 / 5 = 0.4."""
+    top = query.marks[:k]
+    return (len(top) - top.count(UNJUDGED)) / k
+
+
+MEASURES = {"nDCG": ndcg, "P": precision, "R": recall, "RR": reciprocal_rank, "Success": success,
+            "AP": average_precision, "Judged": judged}
+NEEDS_CUTOFF = {"P", "Success", "Judged"}
+ALIASES = {"MAP": "AP", "MRR": "RR", "Recall": "R", "Precision": "P", "Hit": "Success"}
+
+Measure = namedtuple("Measure", "name of k")
+
+
+def parse_measure(text):
+    """The Measure of a name such as nDCG@10, R@50 or RR. Raises RecordError that lists the names."""
+    family, at, cutoff = text.partition("@")
+    known = {name.lower(): name for name in MEASURES} | {name.lower(): of for name, of in ALIASES.items()}
+    family = known.get(family.lower())
+    if not family or bool(at) != bool(cutoff) or (cutoff and not _is_cutoff(cutoff)):
+        shown = ", ".join(f"{name}@k" for name in MEASURES)
+        raise RecordError(f"measure {quote(text)}: expected one of {shown}, with a cutoff k of at least 1")
+    if family in NEEDS_CUTOFF and not cutoff:
+        raise RecordError(f"measure {quote(text)}: {family} needs a cutoff, such as {family}@10")
+    return Measure(family + at + cutoff, MEASURES[family], int(cutoff) if cutoff else None)
+
+
+def _is_cutoff(digits):
+    return digits.isascii() and digits.isdigit() and digits[0] != "0" and len(digits) < 8
+
+
+class Scale:
+    """How grades become gains and relevance: the largest grade, the lowest relevant one, and the gain's name."""
+
+    def __init__(self, max_grade, useful, gain):
+        self.max_grade, self.useful, self.gain = max_grade, useful, gain
+        self.gains = Gains(gain, max_grade)
+        self.as_grades = bytes(mark if mark <= max_grade else 0 for mark in range(256))
+        self.as_relevant = bytes(1 if useful <= mark <= max_grade else 0 for mark in range(256))
+
+    def query(self, marks, judged):
+        """The Query of a ranking's marks and its judgments ({document: grade})."""
+        held = bytes(judged.values())
+        counts = tuple(map(held.count, range(self.max_grade + 1)))
+        return Query(marks, marks.translate(self.as_grades), marks.translate(self.as_relevant), counts,
+                     sum(counts[self.useful:]), self.gains)

@@ -1,0 +1,403 @@
+"""Reads runs and qrels: TREC, BEIR, ranx and MS MARCO files of any length, plain, gzipped or from a pipe.
+
+    read_qrels(path)  -> Qrels     every judgment: {query: {document: grade}}
+    rankings(path)    -> iterator  one (query, documents, scores) per query, best first
+    mark(…)           -> bytes     a ranking as one byte per position: its grade, UNJUDGED or ABSTAINED
+
+Ids are bytes exactly as they stand in the file: "0012" is not "12", and a no-break space is a character like any other.
+
+A run is read in one of three ways, each for what the one before it could not prove:
+
+    fast       blocks of whole lines, split once; column positions and the order of the scores are proved, not parsed
+    lines      line by line, a query at a time; names file and line of whatever is wrong
+    scattered  line by line, for a run in which a query's lines do not stand together; holds the whole run
+
+All three give the same rankings; a test compares them on thousands of small files.
+"""
+
+import os
+import sys
+from collections import namedtuple
+from itertools import repeat
+from math import isfinite
+
+from metrics import EXCLUDED, MAX_GRADE, RecordError
+
+UNJUDGED = EXCLUDED  # the byte of a position whose passage is in no judgment
+ABSTAINED = EXCLUDED - 1  # the byte of a position whose pair was left out of the judgments on purpose
+BLOCK = 128 * 1024  # bytes read at once: the tokens of a block stay in the processor's cache
+
+RUN_COLUMNS = "6 fields (qid Q0 docid rank score tag)"
+MARCO_COLUMNS = "3 fields (qid docid rank)"
+QRELS_COLUMNS = "4 fields (qid iter docid grade) or 3 (BEIR: query-id corpus-id score)"
+BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
+
+# judged: {query: {document: grade}}, in file order; a negative grade is kept as 0 and counted in a warning
+Qrels = namedtuple("Qrels", "name judged warnings")
+
+
+class _Unproven(Exception):
+    """This way of reading cannot prove its result; the next one decides."""
+
+
+# Files
+
+
+class Source:
+    """A file to read, unzipped on the way, that can be read again from the start. "-" is standard input.
+
+    Every failure is a RecordError: a missing or changed file, a directory, a damaged or truncated gzip file.
+    """
+
+    def __init__(self, path):
+        self.name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+        try:
+            self.raw = sys.stdin.buffer if os.fspath(path) == "-" else open(path, "rb", BLOCK)
+        except OSError as error:
+            raise RecordError(f"{self.name}: cannot be read: {error.strerror}") from None
+        self.progress = None
+
+    def __enter__(self):
+        if not self.raw.seekable():
+            self.raw = self._spooled()
+        self.before = os.fstat(self.raw.fileno())
+        self.file = self.raw
+        if self.peek(2) == b"\x1f\x8b":
+            import gzip
+
+            self.file = gzip.GzipFile(fileobj=self.raw)
+        return self
+
+    def _spooled(self):
+        """A pipe's bytes in an unnamed temporary file, since they come only once."""
+        import shutil
+        import tempfile
+
+        spool = tempfile.TemporaryFile()
+        shutil.copyfileobj(self.raw, spool, BLOCK)
+        spool.seek(0)
+        return spool
+
+    def __exit__(self, *_):
+        if self.progress:
+            self.progress.__exit__()
+        self.raw.close()
+
+    def peek(self, size):
+        """The first bytes, which will be read again."""
+        content = self.raw.read(size)
+        self.raw.seek(0)
+        return content
+
+    def read(self, size=-1):
+        """The next bytes; none at the end, where the file must still be the one that was opened."""
+        try:
+            content = self.file.read(size)
+        except (OSError, EOFError) as error:
+            why = "the gzip file is damaged or cut short" if self.file is not self.raw else error.strerror
+            raise RecordError(f"{self.name}: cannot be read to its end: {why}") from None
+        except Exception as error:  # zlib.error, which is not imported for files that are not gzipped
+            if type(error).__name__ != "error":
+                raise
+            raise RecordError(f"{self.name}: cannot be read to its end: the gzip file is damaged") from None
+        if not content or size < 0:
+            self._check_unchanged()
+        return content
+
+    def _check_unchanged(self):
+        now = os.fstat(self.raw.fileno())
+        if (now.st_size, now.st_mtime_ns) != (self.before.st_size, self.before.st_mtime_ns):
+            raise RecordError(f"{self.name}: changed while it was read; nothing was computed from it")
+
+    def rewind(self):
+        """Start again at the first byte."""
+        self.file.seek(0)
+
+    def blocks(self):
+        """Blocks of whole lines, each ending in a line feed, without byte-order mark and without blank lines at the end."""
+        rest = self.read(3)
+        if rest[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise RecordError(f"{self.name}: UTF-16, by its first two bytes; save it as UTF-8")
+        rest = b"" if rest == b"\xef\xbb\xbf" else rest
+        while content := self.read(BLOCK):
+            end = content.rfind(b"\n") + 1
+            if end:
+                yield rest + content[:end]
+                rest = content[end:]
+            else:
+                rest += content
+        if rest:
+            yield rest + b"\n"
+
+    def lines(self):
+        """(line number, fields) of every line that is not blank. Fields are separated by ASCII spaces and tabs."""
+        number = 0
+        for block in self.blocks():
+            for line in block[:-1].split(b"\n"):
+                number += 1
+                if fields := line.split():
+                    yield number, fields
+
+
+def show(token):
+    """An id or a field as a message shows it: at most 60 characters, bytes that are no UTF-8 escaped."""
+    text = token.decode("utf-8", "backslashreplace")
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def text_of(token, name):
+    """An id as text, for a file that is written. Raises RecordError if it is not UTF-8."""
+    try:
+        return token.decode("utf-8")
+    except UnicodeDecodeError:
+        raise RecordError(f"{name}: expected ids in UTF-8, got {show(token)}; save the file as UTF-8") from None
+
+
+# Qrels
+
+
+def read_qrels(path, max_grade=3):
+    """The judgments of a qrels file: TREC's four columns, BEIR's three with or without header, or ranx JSON.
+
+    A judgment that stands there twice alike is counted in a warning. Raises RecordError that names the line for a
+    wrong number of columns, a grade that is no integer or over max_grade, and two different grades of one pair.
+    """
+    with Source(path) as source:
+        if source.name.endswith(".json") or source.peek(1) == b"{":
+            return _json_qrels(source, max_grade)
+        return _line_qrels(source, max_grade)
+
+
+def _line_qrels(source, max_grade):
+    judged, first, repeats, negatives, width = {}, {}, [], 0, 0
+    for number, fields in source.lines():
+        if not width:
+            width = 3 if len(fields) == 3 else 4
+            if [field.lower() for field in fields] == BEIR_HEADER:
+                continue
+        place = f"{source.name}: line {number}"
+        if len(fields) != width:
+            expected = QRELS_COLUMNS if width == 4 else "3 fields (query-id corpus-id score), as in the lines before"
+            raise RecordError(f"{place}: expected {expected}, got {_fields(fields, width)}")
+        query, document, grade = fields[0], fields[-2], parse_grade(fields[-1], max_grade, place)
+        negatives += grade < 0
+        documents = judged.setdefault(query, {})
+        if document in documents:
+            if documents[document] != max(grade, 0):
+                raise RecordError(f"{place}: query {show(query)}, document {show(document)}: grade {grade} here,"
+                                  f" {documents[document]} on line {first[query, document]}; expected one judgment of the pair")
+            repeats.append((query, document))
+        documents[document] = max(grade, 0)
+        first.setdefault((query, document), number)
+    if not judged:
+        raise RecordError(f"{source.name}: no judgments; expected lines of {QRELS_COLUMNS}")
+    return Qrels(source.name, judged, _qrels_warnings(source.name, repeats, negatives))
+
+
+def _fields(fields, width):
+    """What a line holds in place of the expected fields, and the likely reason."""
+    why = "; a space inside an id, or in the run's tag?" if len(fields) > width else ""
+    return f"{len(fields)} fields: {show(b' '.join(fields))}{why}"
+
+
+def parse_grade(token, max_grade, place):
+    """A grade: an integer up to max_grade. Raises RecordError with the place."""
+    digits = token[1:] if token[:1] in (b"-", b"+") else token
+    if not digits.isdigit() or len(digits) > 9:
+        raise RecordError(f"{place}: expected an integer as grade, got {show(token)}")
+    if int(token) > max_grade:
+        raise RecordError(f"{place}: expected a grade in 0..{max_grade}, got {show(token)};"
+                          f" --max-grade allows grades up to {MAX_GRADE}")
+    return int(token)
+
+
+def _qrels_warnings(name, repeats, negatives):
+    warnings = []
+    if repeats:
+        query, document = repeats[0]
+        warnings.append(f"{name}: {_count(len(repeats), 'judgment')} repeated alike, counted once;"
+                        f" the first is query {show(query)}, document {show(document)}")
+    if negatives:
+        warnings.append(f"{name}: {_count(negatives, 'negative grade')}, counted as grade 0: no gain, not relevant")
+    return warnings
+
+
+def _count(number, noun):
+    return f"{number:,} {noun}" + "s" * (number != 1)
+
+
+def _json_qrels(source, max_grade):
+    judged, negatives = {}, 0
+    for query, document, grade in _json_pairs(source):
+        if type(grade) is not int:
+            raise RecordError(f"{source.name}: query {query}, document {document}: expected an integer as grade, got {grade}")
+        if grade > max_grade:
+            raise RecordError(f"{source.name}: query {query}, document {document}: expected a grade in 0..{max_grade}, got {grade}")
+        negatives += grade < 0
+        judged.setdefault(query.encode(), {})[document.encode()] = max(grade, 0)
+    return Qrels(source.name, judged, _qrels_warnings(source.name, [], negatives))
+
+
+def _json_pairs(source):
+    """(query, document, number) of a ranx JSON file: {query: {document: number}}."""
+    from metrics import decode_utf8, parse_json, quote
+
+    content = parse_json(decode_utf8(source.read(), source.name), source.name)
+    if not isinstance(content, dict) or not content:
+        raise RecordError(f"{source.name}: top level: expected an object {{query: {{document: number}}}}, got {quote(content)}")
+    for query, documents in content.items():
+        if not isinstance(documents, dict):
+            raise RecordError(f"{source.name}: query {query}: expected an object {{document: number}}, got {quote(documents)}")
+        for document, number in documents.items():
+            if type(number) not in (int, float):
+                raise RecordError(f"{source.name}: query {query}, document {document}: expected a number, got {quote(number)}")
+            yield query, document, number
+
+
+def read_pairs(path):
+    """{query: {documents}} of a file of pairs: qid docid, or the columns of qrels, whose grades are not looked at."""
+    pairs = {}
+    with Source(path) as source:
+        for number, fields in source.lines():
+            if not 2 <= len(fields) <= 4:
+                raise RecordError(f"{source.name}: line {number}: expected a pair (qid docid) or the columns of qrels,"
+                                  f" got {_fields(fields, 4)}")
+            pairs.setdefault(fields[0], set()).add(fields[2 if len(fields) == 4 else 1])
+    return pairs
+
+
+# Runs
+
+
+def rankings(path, ties="trec", drop_self=False, marco=False):
+    """Yield (query, documents, scores) for each query of a run, best first; the rank column is not looked at.
+
+    Scores descend; equal ones keep the file's order with ties="input", and stand by document id descending, byte by
+    byte, with ties="trec". drop_self removes the document whose id is the query's. marco reads MS MARCO's three columns
+    (qid docid rank), where the score is minus the rank. Scores are numbers, or their text as bytes: float() takes both.
+
+    A query can come twice, when its lines turn out to be scattered over the file: the last one counts.
+    Raises RecordError that names file and line for a wrong number of columns, a score that is no finite number, and a
+    document that is ranked twice for a query.
+    """
+    with Source(path) as source:
+        if source.name.endswith(".json") or source.peek(1) == b"{":
+            ways = (_json_queries,)
+        else:
+            ways = (_lines_together, _lines_scattered)
+        for way in ways:
+            try:
+                for query, documents, scores in way(source, marco):
+                    documents, scores = _order(documents, scores, ties)
+                    if drop_self and query in documents:
+                        place = documents.index(query)
+                        documents, scores = (column[:place] + column[place + 1:] for column in (documents, scores))
+                    yield query, documents, scores
+                return
+            except _Unproven:
+                source.rewind()
+
+
+def _order(documents, scores, ties):
+    """A query's documents and scores, best first."""
+    if ties == "trec":
+        pairs = sorted(zip(scores, documents), reverse=True)
+    else:
+        pairs = sorted(zip(scores, documents), key=lambda pair: pair[0], reverse=True)
+    return [document for _, document in pairs], [score for score, _ in pairs]
+
+
+def _parse_run_line(fields, marco, place):
+    """(query, document, score) of a run's line."""
+    if len(fields) != (3 if marco else 6):
+        hint = "; --marco reads MS MARCO's three columns" if len(fields) == 3 else ""
+        raise RecordError(f"{place}: expected {MARCO_COLUMNS if marco else RUN_COLUMNS},"
+                          f" got {_fields(fields, 3 if marco else 6)}{hint}")
+    query, document = (fields[0], fields[1]) if marco else (fields[0], fields[2])
+    token = fields[2 if marco else 4]
+    place = f"{place}: query {show(query)}, document {show(document)}"
+    try:
+        score = float(token)
+    except ValueError:
+        score = None
+    if score is None or b"_" in token or not isfinite(score):
+        why = "out of range" if score is not None and token[-1:].isdigit() else "not a finite number"
+        raise RecordError(f"{place}: expected a finite number as score, got {show(token)}: {why}")
+    if marco and not token.isdigit():
+        raise RecordError(f"{place}: expected a rank, an integer of at least 0, got {show(token)}")
+    return query, document, -score if marco else score
+
+
+def _lines(source, marco):
+    """(line number, query, document, score) of each line of a run."""
+    number = 0
+    for number, fields in source.lines():
+        yield number, *_parse_run_line(fields, marco, f"{source.name}: line {number}")
+    if not number:
+        raise RecordError(f"{source.name}: no results; expected lines of {MARCO_COLUMNS if marco else RUN_COLUMNS}")
+
+
+class _Ranking:
+    """One query's lines: documents, scores, and the line that each document stands on."""
+
+    def __init__(self):
+        self.lines, self.scores = {}, []
+
+    def add(self, number, query, document, score, name):
+        if self.lines.setdefault(document, number) != number:
+            raise RecordError(f"{name}: line {number}: duplicate document {show(document)} for query {show(query)},"
+                              f" first on line {self.lines[document]}; expected each document once per query")
+        self.scores.append(score)
+
+
+def _lines_together(source, marco):
+    """The queries of a run whose lines stand together, one query in memory at a time."""
+    seen, current, ranking = set(), None, None
+    for number, query, document, score in _lines(source, marco):
+        if query != current:
+            if query in seen:
+                raise _Unproven
+            if ranking:
+                yield current, list(ranking.lines), ranking.scores
+            seen.add(query)
+            current, ranking = query, _Ranking()
+        ranking.add(number, query, document, score, source.name)
+    yield current, list(ranking.lines), ranking.scores
+
+
+def _lines_scattered(source, marco):
+    """The queries of a run in which lines of different queries stand between each other."""
+    queries = {}
+    for number, query, document, score in _lines(source, marco):
+        if query not in queries:
+            queries[query] = _Ranking()
+        queries[query].add(number, query, document, score, source.name)
+    for query, ranking in queries.items():
+        yield query, list(ranking.lines), ranking.scores
+
+
+def _json_queries(source, _):
+    """The queries of a ranx JSON run: {query: {document: score}}."""
+    queries = {}
+    for query, document, score in _json_pairs(source):
+        queries.setdefault(query.encode(), {})[document.encode()] = float(score)
+    for query, documents in queries.items():
+        yield query, list(documents), list(documents.values())
+
+
+def mark(documents, judged):
+    """A ranking as bytes: each document's grade, or UNJUDGED where it has none.
+
+    >>> list(mark([b"d1", b"d7", b"d2"], {b"d1": 2, b"d2": 0}))
+    [2, 255, 0]
+    """
+    return bytes(map(judged.get, documents, repeat(UNJUDGED)))
+
+
+def no_query_in_common(name, ran, judged):
+    """The error for a run and judgments whose query ids never meet, with two ids of each to compare."""
+    def sample(ids):
+        return ", ".join(map(show, sorted(ids)[:2]))
+
+    return RecordError(f"{name}: no query id in common: {_count(len(ran), 'run query').replace('querys', 'queries')} ({sample(ran)}),"
+                       f" {_count(len(judged), 'judged query').replace('querys', 'queries')} ({sample(judged)}); are these the same topics?")
