@@ -4,6 +4,7 @@ import sys
 
 # command -> (module with a main(argv) -> exit status, what it does)
 COMMANDS = {
+    "record": ("harness.record", "turn runs and qrels into a record"),
 }
 
 USAGE = "usage: python -m harness COMMAND …   (python -m harness COMMAND --help tells more)\n"
