@@ -8,9 +8,9 @@ What is here, in this order:
     files        read_json, write_whole, run_command     strict JSON in, whole files out, errors without tracebacks
     records      load_record -> Panel, Table, Checks     validation in one place; RecordError lists every problem
     metrics      hit, precision, recall, ndcg, mrr       each a ratio of per-query sums
-    statistics   interval, compare, holm                 Student's t on per-query influences
+    statistics   mean_interval, compare, holm            Student's t on per-query influences
     summaries    summarize, differences                  what a summary holds, and where a stored one differs
-    screen       tables, explain, main                   the command line
+    screen       block_tables, render, explain, main     the command line
 
 A record holds ranked relevance grades and no texts; records/README.md describes the format. This file imports only the
 standard library and works when it is copied alone beside somebody's records.
@@ -21,7 +21,7 @@ import sys
 from collections import namedtuple
 from itertools import compress
 from math import exp, fsum, inf, isfinite, lgamma, log, log1p, log2, pi, sqrt
-from operator import and_, gt, lt, sub, truediv
+from operator import and_, gt, lt, mul, sub, truediv
 
 FORMAT = 1
 EXCLUDED = 255  # the byte of an excluded position in a ranking
@@ -48,11 +48,15 @@ class _Refused:
 
 
 def quote(value):
-    """A value as an error shows it: JSON text of at most 60 characters."""
+    """A value as an error shows it: JSON text of at most 60 characters, with the kind where quotes do not tell it."""
     import json
 
-    text = value.why if isinstance(value, _Refused) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "..."
+    if isinstance(value, _Refused):
+        return value.why
+    text = json.dumps(value, ensure_ascii=False)
+    text = text if len(text) <= 60 else text[:57] + "..."
+    kind = {str: "a string", list: "a list", dict: "an object"}.get(type(value))
+    return f"{text} ({kind})" if kind else text
 
 
 def read_bytes(path):
@@ -63,7 +67,7 @@ def read_bytes(path):
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from None
     if len(content) > MAX_BYTES:
-        raise RecordError(f"{path}: the size is over the limit of {MAX_BYTES:,} bytes; split the record")
+        raise RecordError(f"{path}: the size is over the limit of {MAX_BYTES:,} bytes; split the file")
     return content
 
 
@@ -90,47 +94,42 @@ def parse_json(text, name):
         return refused[-1]
 
     def finite(digits):
-        number = float(digits)
-        return number if isfinite(number) else refuse(f"expected a finite number, got {quote(digits)[1:-1]}")
+        return number if isfinite(number := float(digits)) else refuse(f"expected a finite number, got {digits[:60]}")
 
     def unique(pairs):
-        members = dict(pairs)
-        if len(members) == len(pairs):
+        if len(members := dict(pairs)) == len(pairs):
             return members
         keys = [key for key, _ in pairs]
-        return refuse(f"duplicate key {quote(next(key for key in keys if keys.count(key) > 1))}")
+        return refuse(f'duplicate key "{next(key for key in keys if keys.count(key) > 1)}"')
 
     def integer(digits):  # only used after int() has refused a number of thousands of digits
         return int(digits) if len(digits) < 400 else refuse(f"the number {digits[:12]}... is too large")
 
-    hooks = {"object_pairs_hook": unique, "parse_float": finite,
-             "parse_constant": lambda word: refuse(f"{word} is not valid JSON")}
+    hooks = {"object_pairs_hook": unique, "parse_float": finite, "parse_constant": lambda word: refuse(f"{word} is not valid JSON")}
     try:
         try:
             value = json.loads(text, **hooks)
         except json.JSONDecodeError as error:
-            what = "it is empty" if not text.strip() else error.msg[0].lower() + error.msg[1:]
-            place = f"line {error.lineno} column {error.colno}"
-            raise RecordError(f"{name}: {place}: not valid JSON: {what}") from None
+            what = error.msg[0].lower() + error.msg[1:] if text.strip() else "it is empty"
+            raise RecordError(f"{name}: line {error.lineno} column {error.colno}: not valid JSON: {what}") from None
         except ValueError:
             value = json.loads(text, parse_int=integer, **hooks)
     except RecursionError:
         raise RecordError(f"{name}: nested too deeply") from None
     if refused:
-        raise RecordError([f"{name}: {place}: {item.why}" for place, item in _refusals(value, "")])
+        raise RecordError([f"{name}: {place or 'top level'}: {item.why}" for place, item in _refusals(value, "")])
     return value
 
 
 def _at(place, key):
-    """The place of a member: a.b, or a[3] for a number."""
-    step = f"[{key}]" if isinstance(key, int) else str(key)
-    return step if not place else place + step if isinstance(key, int) else f"{place}.{step}"
+    """The place of a member: a.b for a key, a[3] for an index."""
+    return f"{place}[{key}]" if isinstance(key, int) else f"{place}.{key}" if place else key
 
 
 def _refusals(value, place):
     """Every (place, _Refused) inside a parsed value."""
     if isinstance(value, _Refused):
-        yield place or "top level", value
+        yield place, value
     elif isinstance(value, (dict, list)):
         for key, member in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _refusals(member, _at(place, key))
@@ -152,9 +151,8 @@ def dump_json(value):
 
 
 def write_whole(path, text):
-    """Write a text file whole or not at all: to a temporary file beside it, flushed, then renamed over it."""
-    path = os.fspath(path)
-    temporary = f"{path}.{os.getpid()}.tmp"
+    """Write a text file whole or not at all: to a temporary file beside it, flushed, then renamed. Raises RecordError."""
+    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
     try:
         try:
             with open(temporary, "xb") as file:
@@ -167,7 +165,7 @@ def write_whole(path, text):
                 os.unlink(temporary)
             raise
     except OSError as error:
-        raise RecordError(f"{path}: cannot be written: {error.strerror}; the old file is as it was") from None
+        raise RecordError(f"{path}: cannot be written: {error.strerror}; what was there is as it was") from None
 
 
 def run_command(body):
@@ -180,9 +178,8 @@ def run_command(body):
         sys.stdout.flush()
         return status
     except RecordError as error:
-        shown = error.problems[:20]
-        hidden = len(error.problems) - len(shown)
-        return _stop([f"error: {problem}" for problem in shown] + [f"and {hidden:,} more problems"] * (hidden > 0), 2)
+        hidden = len(error.problems) - 20
+        return _stop([f"error: {problem}" for problem in error.problems[:20]] + [f"and {hidden:,} more problems"] * (hidden > 0), 2)
     except BrokenPipeError:
         return _stop([], 141)
     except OSError as error:
@@ -199,21 +196,22 @@ def _stop(lines, status):
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    for line in lines:
-        print(line, file=sys.stderr)
+    print(*lines, sep="\n", end="\n" * bool(lines), file=sys.stderr)
     return status
 
 
 # Records: from JSON to checked, immutable values
 
-Record = namedtuple("Record", "name sha256 blocks warnings")
+Record = namedtuple("Record", "name sha256 blocks warnings")  # blocks: {place: Panel, Table or Checks}
 Panel = namedtuple("Panel", "place models depth cutoffs max_grade useful gain gains comparisons tolerance"
                             " ids types counts rankings selected reasons")
 Table = namedtuple("Table", "place measure models comparisons datasets")  # datasets: {name: (queries, {model: scores})}
-Checks = namedtuple("Checks", "place checks")  # checks: {name: (values, direction, threshold)}
+Checks = namedtuple("Checks", "place checks")  # checks: {name: (values, "at_least" or "at_most", threshold)}
 
 PANEL_KEYS = {"about", "models", "depth", "cutoffs", "grades", "reference", "comparisons", "tolerance", "queries"}
 QUERY_KEYS = {"id", "type", "reference_grade_counts", "rankings", "selected"}
+POSITION_KEYS = {"grade", "excluded", "reason"}
+INTEGERS = {int}  # compared with the type itself, since true is an int to isinstance
 
 
 def load_record(path):
@@ -226,45 +224,45 @@ def parse_record(value, name, sha256=""):
     """The record in a parsed JSON value. Raises RecordError that lists every problem, each with its place."""
     problems, warnings, blocks = [], [], {}
     if not isinstance(value, dict):
-        raise RecordError(f"{name}: top level: expected an object, got {_kind(value)}")
-    for place, block in find_blocks(value):
+        raise RecordError(f"{name}: top level: expected an object, got {quote(value)}")
+    for path, block in find_blocks(value):
+        place = ".".join(path)
         read = _read_panel if _is_panel(block) else _read_checks if "checks" in block else _read_table
         blocks[place] = read(block, place, problems, warnings)
+        for key in path:
+            if _check_name(key, place, problems, "section name"):
+                _expect("." not in key, place, "section names without dots", key, problems)
     if not blocks:
-        problems.append("no panel, public table or checks; expected at least one of them")
+        problems.append("no panel, public table or checks in it; expected at least one of them")
     if problems:
         raise RecordError([f"{name}: {problem}" for problem in problems])
     return Record(os.path.basename(name), sha256, blocks, [f"{name}: {warning}" for warning in warnings])
 
 
-def find_blocks(value, place=""):
-    """The (place, object) of every block in a record: panels, public tables, checks. Any other object is a section."""
+def find_blocks(value, path=()):
+    """The (path, object) of every block in a record: panels, public tables, checks. Any other object is a section to walk into."""
     if _is_panel(value) or value.keys() & {"datasets", "measure", "checks"}:
-        yield place, value
+        yield path, value
     else:
         for key, member in value.items():
             if isinstance(member, dict):
-                yield from find_blocks(member, _at(place, key))
+                yield from find_blocks(member, (*path, key))
 
 
 def _is_panel(value):
     return isinstance(value.get("queries"), list) or len(value.keys() & {"queries", "models", "cutoffs"}) > 1
 
 
-def _kind(value):
-    """The JSON name of a value's type, with the value where it is short."""
-    for kind, name in ((bool, ""), (dict, "an object"), (list, "a list"), (str, "the string "), ((int, float), "the number ")):
-        if isinstance(value, kind):
-            return name + quote(value) if not isinstance(value, (dict, list)) else name
-    return "null"
+def _expect(holds, place, expected, value, problems, query=""):
+    """Note a problem unless it holds; gives back whether it does."""
+    if not holds:
+        problems.append(f"{place}: expected {expected}, got {quote(value)}{query}")
+    return holds
 
 
-def _members(value, place, problems):
+def _object(value, place, problems):
     """The object, or an empty one after noting that it is none."""
-    if isinstance(value, dict):
-        return value
-    problems.append(f"{place}: expected an object, got {_kind(value)}")
-    return {}
+    return value if _expect(isinstance(value, dict), place, "an object", value, problems) else {}
 
 
 def _warn_unknown(value, known, place, warnings):
@@ -272,47 +270,34 @@ def _warn_unknown(value, known, place, warnings):
                  for key in value if key not in known]
 
 
-def _is_count(value):
-    return type(value) is int and value >= 0
+def _is_count(value, least=0):
+    return type(value) is int and value >= least
 
 
-def _name_problem(text):
-    """What is wrong with an id or a name, or None. Control characters and lone surrogates break reports and files."""
-    if not isinstance(text, str):
-        return f"expected a string, got {_kind(text)}"
-    if not text.strip():
-        return "expected an id, got an empty string"
-    if not text.isprintable():
-        for character in text:
-            if character < " " or character == "\x7f":
-                return f"a control character U+{ord(character):04X} in {quote(text)}"
-            if "\ud800" <= character <= "\udfff":
-                return f"a lone surrogate U+{ord(character):04X} in {ascii(text)}"
-    return None
+def _is_score(value):
+    return type(value) in (int, float) and 0 <= value <= 1
 
 
-def _check_names(names, place, problems):
-    problems += [f"{place}: {problem}" for name in names if (problem := _name_problem(name))]
-
-
-def _is_sorted_counts(values):
-    return (isinstance(values, list) and values and all(type(k) is int and k >= 1 for k in values)
-            and all(map(lt, values, values[1:])))
+def _check_name(text, place, problems, what="name"):
+    """Note what is wrong with an id or a name. Control characters and lone surrogates break reports and files."""
+    if not _expect(isinstance(text, str) and text.strip(), place, f"a {what} that is a string and not empty", text, problems):
+        return False
+    odd = "" if text.isprintable() else next((c for c in text if c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff"), "")
+    if odd:
+        kind = "control character" if odd < "\x80" else "lone surrogate"
+        problems.append(f"{place}: {what} {ascii(text)} has a {kind} U+{ord(odd):04X}; expected printable text")
+    return not odd
 
 
 def _read_scale(value, place, problems):
     """(max grade, useful grade, gain name) of a panel's `grades`."""
-    grades = _members(value, place, problems)
-    top, useful, gain = grades.get("max", 3), grades.get("useful", min(2, grades.get("max", 3)) if "max" in grades else 2), grades.get("gain", "exponential")
-    if not (type(top) is int and 1 <= top <= MAX_GRADE):
-        problems.append(f"{_at(place, 'max')}: expected an integer 1 to {MAX_GRADE}, got {quote(top)}")
-        top = 3
-    if not (type(useful) is int and 1 <= useful <= top):
-        problems.append(f"{_at(place, 'useful')}: expected an integer 1 to {top}, got {quote(useful)}")
-        useful = 1
-    if gain not in ("exponential", "linear"):
-        problems.append(f'{_at(place, "gain")}: expected "exponential" or "linear", got {quote(gain)}')
-        gain = "linear"
+    grades = _object(value, place, problems)
+    top, gain = grades.get("max", 3), grades.get("gain", "exponential")
+    fine = _expect(_is_count(top, 1) and top <= MAX_GRADE, _at(place, "max"), f"an integer 1 to {MAX_GRADE}", top, problems)
+    useful = grades.get("useful", min(2, top) if fine else 2)
+    if fine:
+        _expect(_is_count(useful, 1) and useful <= top, _at(place, "useful"), f"an integer 1 to {top}", useful, problems)
+    _expect(gain in ("exponential", "linear"), _at(place, "gain"), '"exponential" or "linear"', gain, problems)
     return top, useful, gain
 
 
@@ -321,44 +306,31 @@ def _read_comparisons(value, models, place, problems):
     names = list(models)
     if value is None:
         return tuple((names[0], other) for other in names[1:])
-    if not isinstance(value, list):
-        problems.append(f"{place}: expected a list of [base, candidate] pairs, got {_kind(value)}")
+    if not _expect(isinstance(value, list), place, "a list of [base, candidate] pairs", value, problems):
         return ()
-    pairs = []
     for index, pair in enumerate(value):
-        if not (isinstance(pair, list) and len(pair) == 2 and pair[0] != pair[1] and all(model in names for model in pair)):
-            known = ", ".join(map(quote, names))
-            problems.append(f"{place}[{index}]: expected two different models of {known}, got {quote(pair)}")
-        elif tuple(pair) in pairs:
-            problems.append(f"{place}[{index}]: {quote(pair)} is there already")
-        else:
-            pairs.append(tuple(pair))
-    return tuple(pairs)
+        known = isinstance(pair, list) and len(pair) == 2 and pair[0] != pair[1] and all(model in names for model in pair)
+        _expect(known and pair not in value[:index], f"{place}[{index}]", f"a new pair of two of the models {names}", pair, problems)
+    return tuple(tuple(pair) for pair in value if isinstance(pair, list))
 
 
 def _read_panel(value, place, problems, warnings):
-    """A Panel, after noting every problem of the object."""
-    _warn_unknown(value, PANEL_KEYS, place, warnings)
+    """A Panel, or None after noting every problem of the object."""
     before = len(problems)
-    for key in ("models", "cutoffs", "queries"):
-        if key not in value:
-            problems.append(f"{_at(place, key)}: missing")
-    models = _members(value.get("models", {}), _at(place, "models"), problems)
-    _check_names(models, _at(place, "models"), problems)
-    if not models and "models" in value:
-        problems.append(f"{_at(place, 'models')}: no models; expected at least one")
+    _warn_unknown(value, PANEL_KEYS, place, warnings)
+    problems += [f"{_at(place, key)}: missing" for key in ("models", "cutoffs", "queries") if key not in value]
+    models = _object(value.get("models", {}), _at(place, "models"), problems)
+    _expect(models or "models" not in value, _at(place, "models"), "at least one model", models, problems)
     for model, identity in models.items():
-        _members(identity, _at(_at(place, "models"), model), problems)
-    depth, cutoffs, tolerance = value.get("depth"), value.get("cutoffs", [1]), value.get("tolerance")
-    if "depth" in value and not (_is_count(depth) and depth >= 1):
-        problems.append(f"{_at(place, 'depth')}: expected an integer of at least 1, got {quote(depth)}")
-        depth = None
-    if not _is_sorted_counts(cutoffs):
-        problems.append(f"{_at(place, 'cutoffs')}: expected increasing integers, each at least 1, got {quote(cutoffs)}")
-    elif depth and cutoffs[-1] > depth:
-        problems.append(f"{_at(place, 'cutoffs')}: cutoff {cutoffs[-1]} is beyond the depth of {depth}")
-    if "tolerance" in value and not (_is_score(tolerance) and tolerance > 0):
-        problems.append(f"{_at(place, 'tolerance')}: expected a number above 0 and at most 1, got {quote(tolerance)}")
+        if _check_name(model, _at(place, "models"), problems):
+            _object(identity, _at(_at(place, "models"), model), problems)
+    depth, cutoffs, tolerance = value.get("depth", inf), value.get("cutoffs", [1]), value.get("tolerance", 1)
+    _expect(depth == inf or _is_count(depth, 1), _at(place, "depth"), "an integer of at least 1", depth, problems)
+    increasing = (isinstance(cutoffs, list) and cutoffs and all(_is_count(k, 1) for k in cutoffs)
+                  and all(map(lt, cutoffs, cutoffs[1:])))
+    if _expect(increasing, _at(place, "cutoffs"), "increasing integers k, each at least 1", cutoffs, problems) and _is_count(depth):
+        _expect(cutoffs[-1] <= depth, _at(place, "cutoffs"), f"none beyond the depth of {depth}", cutoffs, problems)
+    _expect(_is_score(tolerance) and tolerance, _at(place, "tolerance"), "a number above 0 and at most 1", tolerance, problems)
     scale = _read_scale(value.get("grades", {}), _at(place, "grades"), problems)
     comparisons = _read_comparisons(value.get("comparisons"), models, _at(place, "comparisons"), problems) if models else ()
     if len(problems) > before:
@@ -367,9 +339,9 @@ def _read_panel(value, place, problems, warnings):
     queries.read(value["queries"])
     if len(problems) > before:
         return None
-    panel = Panel(place, models, depth, tuple(cutoffs), *scale, gain_table(scale[2], scale[0]), comparisons, tolerance,
-                  *queries.columns())
-    _check_declared(value.get("reference", {}), panel, queries.graded_pairs, _at(place, "reference"), problems, warnings)
+    panel = Panel(place, models, value.get("depth"), tuple(cutoffs), *scale, gain_table(scale[2], scale[0]), comparisons,
+                  value.get("tolerance"), *queries.columns())
+    _check_declared(value.get("reference", {}), panel, _at(place, "reference"), problems, warnings)
     return panel
 
 
@@ -377,237 +349,207 @@ class _Queries:
     """Reads a panel's queries into columns: ids, types, counts, rankings, selected, reasons."""
 
     def __init__(self, models, depth, top, place, problems, warnings):
-        self.models, self.depth, self.top, self.place = models, depth or inf, top, place
+        self.models, self.depth, self.top, self.place = models, depth, top, _at(place, "queries")
         self.problems, self.warnings = problems, warnings
-        self.grades = bytes(range(top + 1))
+        self.no_counts = {str(grade): -1 if grade == 0 else 0 for grade in range(top + 1)}
+        self.allowed = bytes((*range(top + 1), EXCLUDED))
         self.places, self.types, self.counts, self.selected, self.reasons = {}, [], [], [], {}
         self.rankings = {model: [] for model in models}
-        self.graded_pairs = 0
-        self.expected = f"expected a grade 0 to {top} (an integer) or an excluded position"
 
     def read(self, queries):
-        """Read every query; problems are noted, with the query's id."""
-        where = _at(self.place, "queries")
-        if not isinstance(queries, list) or not queries:
-            got = "an empty list: no records to score" if queries == [] else _kind(queries)
-            self.problems.append(f"{where}: expected a list of queries, got {got}")
-            return
-        for index, query in enumerate(queries):
-            self.read_query(query, _at(where, index))
-        if self.problems:
-            return
-        for what, column in (("type", self.types), ("selected", self.selected)):
+        """Read every query; each problem is noted with the query's id."""
+        found = len(self.problems)
+        some = isinstance(queries, list) and queries
+        if _expect(some, self.place, "a list of at least one query (no records to score)", queries, self.problems):
+            for index, query in enumerate(queries):
+                self.read_query(query, f"{self.place}[{index}]")
+        for what, column in (("type", self.types), ("selected", self.selected)) if len(self.problems) == found else ():
             missing = column.count(None)
             if 0 < missing < len(column):
-                first = _at(_at(where, column.index(None)), what)
-                self.problems.append(f"{first}: missing here and in {missing:,} of {len(column):,} queries;"
-                                     " expected in every query or in none")
+                self.problems.append(f"{self.place}[{column.index(None)}].{what}: missing here and in {missing:,} of {len(column):,}"
+                                     " queries; expected in every query or in none")
 
     def read_query(self, query, place):
         """Read one query into the columns."""
-        query = _members(query, place, self.problems)
+        query = _object(query, place, self.problems)
         if not query.keys() <= QUERY_KEYS:
             _warn_unknown(query, QUERY_KEYS, place, self.warnings)
-        missing = [key for key in ("id", "reference_grade_counts", "rankings") if key not in query]
-        name = f' (query {quote(query["id"])})' if "id" in query else ""
-        self.problems += [f"{_at(place, key)}: missing{name}" for key in missing]
+        name = f' (query "{query["id"]}")' if isinstance(query.get("id"), str) else ""
+        missing = [f"{_at(place, key)}: missing{name}" for key in ("id", "reference_grade_counts", "rankings") if key not in query]
+        self.problems += missing
         if missing:
             return
-        self.read_id(query["id"], place)
-        kind = query.get("type")
-        if "type" in query and (problem := _name_problem(kind)):
-            self.problems.append(f"{_at(place, 'type')}: {problem}{name}")
-        self.types.append(kind)
-        counts = self.read_counts(query["reference_grade_counts"], _at(place, "reference_grade_counts"), name)
-        self.counts.append(counts)
-        rankings = _members(query["rankings"], _at(place, "rankings"), self.problems)
-        if rankings.keys() != self.models.keys():
-            self.problems += [f"{_at(place, 'rankings')}: no ranking of model {quote(model)}{name}"
-                              for model in self.models if model not in rankings]
-            self.problems += [f"{_at(place, 'rankings')}: {quote(model)} is no model of this panel{name}"
-                              for model in rankings if model not in self.models]
-            return
-        for model, ranking in rankings.items():
-            self.rankings[model].append(self.read_ranking(ranking, model, counts, place, name))
-        self.selected.append(self.read_selected(query["selected"], place, name) if "selected" in query else None)
+        self.read_id(query["id"], f"{place}.id")
+        if "type" in query:
+            _check_name(query["type"], f"{place}.type", self.problems, "type")
+        self.types.append(query.get("type"))
+        self.counts.append(self.read_counts(query["reference_grade_counts"], f"{place}.reference_grade_counts", name))
+        rankings = _object(query["rankings"], f"{place}.rankings", self.problems)
+        if _expect(rankings.keys() == self.models.keys(), f"{place}.rankings", f"a ranking of each of the models {list(self.models)}",
+                   list(rankings), self.problems, name):
+            for model, ranking in rankings.items():
+                self.rankings[model].append(self.read_ranking(ranking, model, f"{place}.rankings.{model}", name))
+            self.selected.append(self.read_selected(query["selected"], f"{place}.selected", name) if "selected" in query else None)
 
-    def read_id(self, name, place):
-        if problem := _name_problem(name):
-            self.problems.append(f"{_at(place, 'id')}: {problem}")
-        elif name in self.places:
-            self.problems.append(f"{_at(place, 'id')}: duplicate query id {quote(name)}, also at {self.places[name]}")
-        else:
-            self.places[name] = place
-            if name != name.strip():
-                self.warnings.append(f"{_at(place, 'id')}: a space at the edge of {quote(name)}; ids are compared as they are")
+    def read_id(self, query_id, place):
+        if not _check_name(query_id, place, self.problems, "query id"):
+            return
+        if query_id in self.places:
+            self.problems.append(f'{place}: duplicate query id "{query_id}", also at {self.places[query_id]}')
+        self.places[query_id] = place
+        if query_id != query_id.strip():
+            self.warnings.append(f"{place}: a space at the edge of {quote(query_id)}; ids are compared as they are")
 
     def read_counts(self, counts, place, name):
-        """How many passages of the reference carry each grade: a tuple indexed by grade; -1 for grade 0 where it is left out."""
-        found = [-1] + [0] * self.top
-        for key, count in _members(counts, place, self.problems).items():
-            grade = int(key) if key.isascii() and key.isdigit() and len(key) < 4 else -1
-            if str(grade) != key or grade > self.top:
-                self.problems.append(f'{place}: expected grades 0..{self.top} as "0" to "{self.top}", got {quote(key)}{name}')
-            elif not _is_count(count):
-                self.problems.append(f"{_at(place, key)}: expected an integer of at least 0, got {quote(count)}{name}")
-            else:
-                found[grade] = count
-                self.graded_pairs += count
-        return tuple(found)
+        """How many passages of the reference carry each grade, as a tuple by grade; -1 for grade 0 where it is left out."""
+        if (isinstance(counts, dict) and counts.keys() <= self.no_counts.keys() and set(map(type, counts.values())) <= INTEGERS
+                and min(counts.values(), default=0) >= 0):
+            return tuple({**self.no_counts, **counts}.values())
+        for key, count in _object(counts, place, self.problems).items():
+            _expect(key in self.no_counts, place, f'grades 0..{self.top}, written "0" to "{self.top}"', key, self.problems, name)
+            _expect(_is_count(count), f"{place}.{key}", "an integer of at least 0", count, self.problems, name)
+        return ()
 
-    def read_ranking(self, ranking, model, counts, place, name):
+    def read_ranking(self, ranking, model, place, name):
         """A ranking as bytes: a grade each, or EXCLUDED."""
-        place = f"{_at(place, 'rankings')}.{model}"
-        if not isinstance(ranking, list):
-            self.problems.append(f"{place}: expected a list of positions, got {_kind(ranking)}{name}")
+        if not _expect(isinstance(ranking, list), place, "a list of positions", ranking, self.problems, name):
             return b""
         if len(ranking) > self.depth:
             self.problems.append(f"{place}: {len(ranking)} positions, over the depth of {self.depth}{name}")
+        grades, excluded = ranking, [index for index, position in enumerate(ranking) if type(position) is dict]
+        if excluded:
+            grades = ranking.copy()
+            for index in excluded:
+                grades[index] = EXCLUDED
+                self.reasons[model, len(self.counts) - 1, index] = ranking[index].get("reason")
         try:
-            packed = bytes(ranking)
+            packed = bytes(grades)
         except (TypeError, ValueError):
             packed = None
-        # bytes() takes true for 1, so the types are looked at too
-        if packed is None or packed.translate(None, self.grades) or not set(map(type, ranking)) <= {int}:
-            packed = self.read_positions(ranking, model, place, name)
-        for grade, count in enumerate(counts):
+        if (packed is None or packed.translate(None, self.allowed) or not set(map(type, grades)) <= INTEGERS
+                or packed.count(EXCLUDED) != len(excluded) or any(_position_problem(ranking[index]) for index in excluded)):
+            expected = f"a grade 0 to {self.top} (an integer, 0..{self.top}) or an excluded position"
+            for index, position in enumerate(ranking):
+                plain = type(position) is int and 0 <= position <= self.top
+                fine = plain or isinstance(position, dict) and not _position_problem(position)
+                _expect(fine, f"{place}[{index}]", expected, position, self.problems,
+                        f"{_position_problem(position)}{name[:-1]}, rank {index + 1})")
+            return b""
+        for grade, count in enumerate(self.counts[-1]):
             if packed.count(grade) > count >= 0:
                 self.problems.append(f"{place}: grade {grade}: {packed.count(grade)} ranked, but {count} in reference_grade_counts{name}")
         return packed
 
-    def read_positions(self, ranking, model, place, name):
-        """The slow way, for a ranking with excluded positions or problems."""
-        packed = bytearray()
-        for index, position in enumerate(ranking):
-            if type(position) is int and 0 <= position <= self.top:
-                packed.append(position)
-            elif problem := _excluded_problem(position):
-                rank = f"{name[:-1]}, rank {index + 1})"
-                self.problems.append(f"{place}[{index}]: {self.expected}, got {quote(position)}{problem}{rank}")
-            else:
-                packed.append(EXCLUDED)
-                self.reasons[model, len(self.counts) - 1, index] = position.get("reason")
-        return bytes(packed)
-
     def read_selected(self, selected, place, name):
         """{model: number of leading positions the pipeline would return}."""
-        place = _at(place, "selected")
-        for model in _members(selected, place, self.problems).keys() | self.models.keys():
-            length = len(self.rankings[model][-1]) if model in self.models else 0
-            if not (_is_count(selected.get(model)) and selected[model] <= length):
-                got = quote(selected[model]) if model in selected else "nothing"
-                self.problems.append(f"{_at(place, model)}: expected an integer 0 to {length}, got {got}{name}")
+        _object(selected, place, self.problems)
+        for model in self.models if isinstance(selected, dict) else ():
+            length = len(self.rankings[model][-1])
+            _expect(_is_count(selected.get(model)) and selected[model] <= length, f"{place}.{model}", f"an integer 0 to {length}",
+                    selected.get(model), self.problems, name)
         return selected
 
     def columns(self):
-        typed, selected = self.types[0] is not None, self.selected[0] is not None
-        return (tuple(self.places), tuple(self.types) if typed else None, tuple(self.counts),
-                {model: tuple(column) for model, column in self.rankings.items()},
-                {model: tuple(row[model] for row in self.selected) for model in self.models} if selected else None, self.reasons)
+        """The columns as a Panel holds them."""
+        selected = {model: tuple(row[model] for row in self.selected) for model in self.models} if self.selected[0] else None
+        return (tuple(self.places), tuple(self.types) if self.types[0] else None, tuple(self.counts),
+                {model: tuple(column) for model, column in self.rankings.items()}, selected, self.reasons)
 
 
-def _excluded_problem(position):
-    """Why a position is not {"grade": null, "excluded": true, "reason": …}, or None."""
+def _position_problem(position):
+    """What keeps a position from being {"grade": null, "excluded": true, "reason": ...}; empty where nothing does."""
+    if position is None:
+        return '; write {"grade": null, "excluded": true}'
     if not isinstance(position, dict):
-        return '; an excluded position is {"grade": null, "excluded": true}' if position is None else ""
-    if "grade" not in position:
-        return "; grade is missing"
-    if "excluded" in position and not isinstance(position["excluded"], bool):
+        return ""
+    if "grade" not in position or position.keys() - POSITION_KEYS:
+        return "; grade is missing" if "grade" not in position else f"; unknown key {min(position.keys() - POSITION_KEYS)}"
+    if position["grade"] is not None and "excluded" not in position:
+        return "; write the grade alone"
+    if not isinstance(position.get("excluded", True), bool):
         return f"; excluded: expected true or false, got {quote(position['excluded'])}"
     if position["grade"] is not None:
-        return f"; excluded beside grade {quote(position['grade'])}" if position.get("excluded") else "; write the grade alone"
+        return f"; excluded stands beside grade {quote(position['grade'])}"
     if not position.get("excluded"):
         return "; grade null needs excluded true"
-    if not isinstance(position.get("reason", ""), str):
-        return f"; reason: expected a string, got {quote(position['reason'])}"
-    unknown = position.keys() - {"grade", "excluded", "reason"}
-    return f"; unknown key {quote(min(unknown))}" if unknown else None
+    return "" if isinstance(position.get("reason"), (str, type(None))) else "; reason: expected a string"
 
 
-def _check_declared(declared, panel, graded_pairs, place, problems, warnings):
+def _graded_pairs(counts):
+    return sum(max(own[0], 0) + sum(own[1:]) for own in counts)
+
+
+def _check_declared(declared, panel, place, problems, warnings):
     """Compare the counts that a panel declares with the counts that it holds."""
-    held = {"queries": len(panel.ids), "graded_pairs": graded_pairs,
-            "excluded_positions": {model: sum(map(lambda r: r.count(EXCLUDED), panel.rankings[model])) for model in panel.models}}
-    declared = _members(declared, place, problems)
+    held = {"queries": len(panel.ids), "graded_pairs": _graded_pairs(panel.counts),
+            "excluded_positions": {model: sum(ranking.count(EXCLUDED) for ranking in panel.rankings[model]) for model in panel.models}}
+    declared = _object(declared, place, problems)
     _warn_unknown(declared, held, place, warnings)
     for key in held.keys() & declared.keys():
         if declared[key] != held[key] or isinstance(declared[key], bool):
             problems.append(f"{_at(place, key)}: {quote(declared[key])} declared, but the file holds {quote(held[key])}")
 
 
-def _is_score(value):
-    return type(value) in (int, float) and 0 <= value <= 1
-
-
 def _read_table(value, place, problems, warnings):
     """A Table of per-query scores by data set and model."""
     _warn_unknown(value, {"about", "measure", "models", "comparisons", "datasets"}, place, warnings)
-    if problem := _name_problem(value.get("measure")):
-        problems.append(f"{_at(place, 'measure')}: {problem}")
-    names = dict(_members(value.get("models", {}), _at(place, "models"), problems))
-    datasets = {}
-    where = _at(place, "datasets")
-    for dataset, block in _members(value.get("datasets"), where, problems).items():
+    _check_name(value.get("measure"), _at(place, "measure"), problems, "measure")
+    models, datasets, where = dict(_object(value.get("models", {}), _at(place, "models"), problems)), {}, _at(place, "datasets")
+    for dataset, block in _object(value.get("datasets"), where, problems).items():
         at = _at(where, dataset)
-        block = _members(block, at, problems)
-        scores = _members(block.get("scores"), _at(at, "scores"), problems)
-        names.update((model, None) for model in scores if model not in names)
+        block = _object(block, at, problems)
+        queries, scores = block.get("queries"), _object(block.get("scores"), f"{at}.scores", problems)
+        _expect(_is_count(queries, 1), f"{at}.queries", "the number of queries", queries, problems)
         for model, column in scores.items():
-            _check_scores(column, block.get("queries"), _at(_at(at, "scores"), model), problems)
-        if not (_is_count(block.get("queries")) and block["queries"]):
-            problems.append(f"{_at(at, 'queries')}: expected the number of queries, got {quote(block.get('queries'))}")
-        datasets[dataset] = (block.get("queries"), scores)
-    _check_names([*datasets, *names], where, problems)
-    if not names:
-        problems.append(f"{where}: no scores; expected at least one data set with a model")
-    comparisons = _read_comparisons(value.get("comparisons"), names, _at(place, "comparisons"), problems) if names else ()
-    return Table(place, value.get("measure"), tuple(names), comparisons, datasets)
+            models.setdefault(model)
+            if _expect(isinstance(column, list), f"{at}.scores.{model}", "a list of scores", column, problems):
+                _check_scores(column, queries, f"{at}.scores.{model}", problems)
+        datasets[dataset] = (queries, scores)
+    for name in (*datasets, *models):
+        _check_name(name, where, problems)
+    _expect(any(scores for _, scores in datasets.values()), where, "at least one data set with scores", list(datasets), problems)
+    comparisons = _read_comparisons(value.get("comparisons"), models, _at(place, "comparisons"), problems) if models else ()
+    return Table(place, value.get("measure"), tuple(models), comparisons, datasets)
 
 
 def _check_scores(column, queries, place, problems):
-    """One score per query, each a number from 0 to 1."""
-    if not isinstance(column, list):
-        problems.append(f"{place}: expected a list of scores, got {_kind(column)}")
-        return
+    """One score per query, each a fraction."""
     if _is_count(queries) and len(column) != queries:
         problems.append(f"{place}: {len(column)} scores, but {queries} queries declared")
     for index, score in enumerate(column):
-        if not _is_score(score):
-            problems.append(f"{place}[{index}]: expected a number 0 to 1, got {quote(score)}: outside 0..1")
+        _expect(_is_score(score), f"{place}[{index}]", "a number 0 to 1 (outside 0..1 or none)", score, problems)
 
 
 def _read_checks(value, place, problems, warnings):
-    """Checks: measured values against a threshold each."""
+    """Checks: measured values, each against a threshold."""
     _warn_unknown(value, {"about", "checks"}, place, warnings)
-    checks = {}
-    where = _at(place, "checks")
-    for name, check in _members(value["checks"], where, problems).items():
-        at = _at(where, name)
-        check = _members(check, at, problems)
-        directions = [key for key in ("at_least", "at_most") if key in check]
+    checks, where = {}, _at(place, "checks")
+    for name, check in _object(value["checks"], where, problems).items():
+        at, number = _at(where, name), (int, float)
+        check = _object(check, at, problems)
+        _check_name(name, where, problems)
+        _warn_unknown(check, {"about", "value", "values", "at_least", "at_most", "passed"}, at, warnings)
+        direction = "at_least" if "at_least" in check else "at_most"
         values = check.get("values", [check.get("value")])
-        numbers = isinstance(values, list) and values and all(type(v) in (int, float) for v in values)
-        if not numbers or ("value" in check) == ("values" in check):
-            problems.append(f"{at}: expected a number as value, or a list of numbers as values, got {quote(values)}")
-        elif len(directions) != 1 or type(check[directions[0]]) not in (int, float):
-            problems.append(f"{at}: expected one threshold, a number as at_least or at_most, got {quote(check)}")
-        else:
-            checks[name] = (tuple(values), directions[0], check[directions[0]])
+        numbers = isinstance(values, list) and values and all(type(own) in number for own in values)
+        fine = _expect(numbers and ("value" in check) != ("values" in check), at, "a number as value, or a list of numbers as values",
+                       check, problems)
+        once = type(check.get(direction)) in number and ("at_least" in check) != ("at_most" in check)
+        if _expect(once, at, "one threshold, a number as at_least or at_most", check, problems) and fine:
+            checks[name] = (tuple(values), direction, check[direction])
             passed = check_verdict(*checks[name])["passed"]
             if check.get("passed", passed) is not passed:
-                problems.append(f"{_at(at, 'passed')}: {quote(check['passed'])} declared, but its values give {quote(passed)}")
-    _check_names(checks, where, problems)
-    if not value["checks"]:
-        problems.append(f"{where}: no checks; expected at least one")
+                problems.append(f"{at}.passed: {quote(check['passed'])} declared, but the values give {quote(passed)}")
+    _expect(value["checks"], where, "at least one check", value["checks"], problems)
     return Checks(place, checks)
 
 
-# Metrics: each gives, over all queries, the numerators and denominators of a ratio
+# Metrics: each gives, over all queries, the numerators and the denominators of a ratio
 
-# What a model shows of each query at one cutoff: the retained grades (cut first, then excluded positions dropped) and how many of
-# them are useful; and what the reference knows: the number of useful passages, and the ideal DCG.
-Cut = namedtuple("Cut", "retained useful known ideal useless gains")
-LOG2_RANK = [log2(rank + 1) for rank in range(1, 1001)]
+# What one model shows at one cutoff, a list over the queries each: the retained grades (cut first, then excluded positions dropped) and
+# how many of them are useful; and of the reference: how many useful passages it knows, and the ideal DCG. scores: {grades: DCG}.
+Cut = namedtuple("Cut", "retained useful known ideal scores useless")
+LOG2_RANK = [log2(rank + 1) for rank in range(1, 101)]
 
 
 def gain_table(gain, max_grade):
@@ -618,7 +560,7 @@ def gain_table(gain, max_grade):
 def dcg(grades, gains):
     """Discounted cumulative gain of retained grades (bytes), rank 1 first: the sum of gain / log2(rank + 1), correctly rounded.
 
-    Järvelin and Kekäläinen 2002, with the discount from rank 1 on.
+    Järvelin and Kekäläinen 2002, discounted from rank 2 on.
 
     >>> dcg(bytes([3, 0, 1]), gain_table("exponential", 3))  # 7 / 1 + 0 + 1 / 2
     7.5
@@ -626,6 +568,17 @@ def dcg(grades, gains):
     while len(grades) > len(LOG2_RANK):
         LOG2_RANK.append(log2(len(LOG2_RANK) + 2))
     return fsum(map(truediv, map(gains.__getitem__, grades), LOG2_RANK))
+
+
+class _Scores(dict):
+    """DCG by grades. Short prefixes without the zeros at their end are few, so most are computed once."""
+
+    def __init__(self, gains):
+        self.gains = gains
+
+    def __missing__(self, grades):
+        self[grades] = score = dcg(grades, self.gains)
+        return score
 
 
 def ideal_grades(counts, k):
@@ -661,7 +614,7 @@ def recall(cut):
 
     2 of 4 found, 1 of 1 found, and a query without useful passages: (2/4 + 1/1 + 0) / (1 + 1 + 0) = 0.75.
     """
-    return ([useful / known if known else 0 for useful, known in zip(cut.useful, cut.known)],
+    return ([useful / known if known else 0.0 for useful, known in zip(cut.useful, cut.known)],
             [1 if known else 0 for known in cut.known])
 
 
@@ -670,12 +623,8 @@ def ndcg(cut):
 
     Retained [0, 3] at k = 2 of a reference with one 3 and one 1, exponential: (7 / log2 3) / (7 + 1 / log2 3) = 0.578766.
     """
-    known = {}  # most queries share their grades at small k, once the zeros at the end are gone
-    for grades in cut.retained:
-        grades = grades.rstrip(b"\0")
-        if grades not in known:
-            known[grades] = dcg(grades, cut.gains)
-    return ([known[grades.rstrip(b"\0")] / ideal if ideal else 0.0 for grades, ideal in zip(cut.retained, cut.ideal)],
+    scores = cut.scores
+    return ([scores[grades.rstrip(b"\0")] / ideal if ideal else 0.0 for grades, ideal in zip(cut.retained, cut.ideal)],
             [1] * len(cut.ideal))
 
 
@@ -690,54 +639,52 @@ def mrr(cut):
 
 
 METRICS = {"hit": hit, "precision": precision, "recall": recall, "ndcg": ndcg, "mrr": mrr}
-TITLES = {"hit": "Hit", "precision": "Precision", "recall": "Recall", "ndcg": "nDCG", "mrr": "MRR", "selected_precision": "Selected precision"}
-
-
-def cut_panel(panel, lengths):
-    """({model: Cut}, eligible): every model's prefixes, of one length or of a length per query and model ({model: lengths}).
-
-    Cut, then drop, never backfill. A query whose prefix is not empty but wholly excluded, in any model, is eligible in none.
-    """
-    longest = lengths if isinstance(lengths, int) else panel.cutoffs[-1]
-    useless, dropped = bytes(range(panel.useful)), bytes((EXCLUDED,))
-    known = [sum(counts[panel.useful:]) for counts in panel.counts]
-    ideal = [dcg(ideal_grades(counts, longest), panel.gains) for counts in panel.counts]
-    cuts, eligible = {}, [1] * len(panel.ids)
-    for model, rankings in panel.rankings.items():
-        ends = lengths[model] if isinstance(lengths, dict) else [lengths] * len(rankings)
-        retained = [ranking[:end].translate(None, dropped) for ranking, end in zip(rankings, ends)]
-        eligible = [1 if was and (kept or not end or not ranking) else 0
-                    for was, kept, end, ranking in zip(eligible, retained, ends, rankings)]
-        useful = [len(grades.translate(None, useless)) for grades in retained]
-        cuts[model] = Cut(retained, useful, known, ideal, useless, panel.gains)
-    return cuts, eligible
-
-
-# One metric at one cutoff over all queries: {model: (numerators, denominators)}, and which queries are eligible there.
+TITLES = {"hit": "Hit", "precision": "Precision", "recall": "Recall", "ndcg": "nDCG", "mrr": "MRR",
+          "selected_precision": "Selected precision"}
+# One metric at one cutoff (None for selected precision) over all queries: sums is {model: (numerators, denominators)}.
 Measured = namedtuple("Measured", "metric cutoff eligible sums")
 
 
-def measure(panel):
-    """Every metric of a panel at every cutoff, as a list of Measured; selected precision last, with the cutoff None."""
+def retained_grades(panel, lengths):
+    """({model: retained grades per query}, eligible) of every model's prefixes; lengths is {model: prefix length per query}.
+
+    Cut, then drop, never backfill. A query whose prefix is not empty but wholly excluded, in any model, is eligible in none.
+    """
+    retained, eligible, dropped = {}, [1] * len(panel.ids), bytes((EXCLUDED,))
+    for model, rankings in panel.rankings.items():
+        prefixes = [ranking[:length] for ranking, length in zip(rankings, lengths[model])]
+        retained[model] = [prefix.translate(None, dropped) for prefix in prefixes]
+        eligible = [1 if was and (kept or not prefix) else 0 for was, kept, prefix in zip(eligible, retained[model], prefixes)]
+    return retained, eligible
+
+
+def measure(panel, cutoffs=None):
+    """Every metric of a panel at every cutoff, as a list of Measured in the order of TITLES."""
+    cutoffs = cutoffs or panel.cutoffs
+    useless, scores = bytes(range(panel.useful)), _Scores(panel.gains)
+    known = [sum(counts[panel.useful:]) for counts in panel.counts]
+    best = [ideal_grades(counts, cutoffs[-1]) for counts in panel.counts]
     measured = []
-    for k in panel.cutoffs:
-        cuts, eligible = cut_panel(panel, k)
-        measured += [Measured(metric, k, eligible, {model: function(cut) for model, cut in cuts.items()})
-                     for metric, function in METRICS.items()]
+
+    def add(metrics, cutoff, lengths):
+        retained, eligible = retained_grades(panel, lengths)
+        ideal = [scores[grades[:cutoff]] for grades in best]
+        cuts = {model: Cut(own, [len(grades.translate(None, useless)) for grades in own], known, ideal, scores, useless)
+                for model, own in retained.items()}
+        measured.extend(Measured(name, cutoff, eligible, {model: function(cut) for model, cut in cuts.items()})
+                        for name, function in metrics.items())
+
+    for k in cutoffs:
+        add(METRICS, k, dict.fromkeys(panel.models, [k] * len(panel.ids)))
     if panel.selected:
-        cuts, eligible = cut_panel(panel, panel.selected)
-        measured.append(Measured("selected_precision", None, eligible, {model: precision(cut) for model, cut in cuts.items()}))
+        add({"selected_precision": precision}, None, panel.selected)
     return sorted(measured, key=lambda item: list(TITLES).index(item.metric))
 
 
 def query_values(panel, model, k):
     """{metric: one value or None per query} of a model at cutoff k. None: not eligible, or the query has no such value."""
-    cuts, eligible = cut_panel(panel, k)
-    values = {}
-    for metric, function in METRICS.items():
-        numerators, denominators = function(cuts[model])
-        values[metric] = [n / d if d and allowed else None for n, d, allowed in zip(numerators, denominators, eligible)]
-    return values
+    return {item.metric: [n / d if d and allowed else None for n, d, allowed in zip(*item.sums[model], item.eligible)]
+            for item in measure(panel, (k,)) if item.cutoff}
 
 
 # Statistics
@@ -753,6 +700,11 @@ def influences(numerators, denominators):
     """How far each query pulls the ratio from where it is: (n - ratio * d) / mean d. They sum to 0."""
     value, mean = ratio(numerators, denominators), fsum(denominators) / len(denominators)
     return [(n - value * d) / mean for n, d in zip(numerators, denominators)]
+
+
+def standard_error(pulls):
+    """The standard error of a ratio from its influences; 0 where all are 0 but for rounding."""
+    return sqrt(fsum(map(mul, pulls, pulls)) / (len(pulls) - 1) / len(pulls)) if max(pulls) - min(pulls) > 1e-12 else 0.0
 
 
 def t_tail(t, df):
@@ -805,23 +757,17 @@ def t_95(df):
 
 
 def mean_interval(numerators, denominators):
-    """(ratio, low, high) with its 95% interval: Student's t on the influences; None where it is undefined.
+    """(ratio, low, high) with its 95% interval, Student's t on the influences; None where it is undefined.
 
     Queries whose denominator is 0 are left out, as they say nothing about the ratio. 1, 0, 1, 0 over ones: 0.5 and
     0.5 -+ 3.182446 * sqrt(1/3 / 4).
     """
     numerators, denominators = list(compress(numerators, denominators)), list(filter(None, denominators))
-    if len(numerators) < 2:
-        return ratio(numerators, denominators), None, None
     value = ratio(numerators, denominators)
-    half = t_95(len(numerators) - 1) * _standard_error(influences(numerators, denominators))
+    if len(numerators) < 2:
+        return value, None, None
+    half = t_95(len(numerators) - 1) * standard_error(influences(numerators, denominators))
     return value, value - half, value + half
-
-
-def _standard_error(pulls):
-    """The standard error of a ratio from its influences; 0 where they are all alike but for rounding."""
-    squares = [pull * pull for pull in pulls]
-    return sqrt(fsum(squares) / (len(pulls) - 1) / len(pulls)) if max(squares) > 1e-24 else 0.0
 
 
 def compare(base, candidate):
@@ -831,23 +777,24 @@ def compare(base, candidate):
     lost. low, high and p are None for fewer than two queries; p also where every query differs by the same amount.
     Base 0.1, 0.2, 0.3, 0.4 and candidate 0.2, 0.3, 0.4, 0.6 over ones: difference 0.125, t = 5, p = 0.0153924, 4 wins.
     """
-    known = list(map(max, base[1], candidate[1]))  # a query with neither denominator says nothing
-    if not all(known):
+    known = list(map(max, base[1], candidate[1]))
+    if not all(known):  # a query without any denominator says nothing about the ratio
         base, candidate = ([list(compress(column, known)) for column in sums] for sums in (base, candidate))
-    values = [list(map(truediv, *sums)) if all(sums[1]) else [n / d if d else 0.0 for n, d in zip(*sums)] for sums in (base, candidate)]
-    wins, losses = sum(map(gt, values[1], values[0])), sum(map(lt, values[1], values[0]))
-    result = {"difference": None, "low": None, "high": None, "p": None,
-              "wins": wins, "ties": len(values[0]) - wins - losses, "losses": losses}
-    if not any(base[1]) or not any(candidate[1]):
-        return result
-    result["difference"] = difference = ratio(*candidate) - ratio(*base)
-    if len(values[0]) > 1:
-        error = _standard_error(list(map(sub, influences(*candidate), influences(*base))))
-        half = t_95(len(values[0]) - 1) * error
-        result.update(low=difference - half, high=difference + half)
-        if error:
-            result["p"] = t_tail(difference / error, len(values[0]) - 1)
-    return result
+    same = base[1] == candidate[1]
+    old, new = base[0] if same else _per_query(*base), candidate[0] if same else _per_query(*candidate)
+    wins, losses, difference, low, high, p = sum(map(gt, new, old)), sum(map(lt, new, old)), None, None, None, None
+    if any(base[1]) and any(candidate[1]):
+        difference = ratio(*candidate) - ratio(*base)
+        if len(old) > 1:
+            pulls = influences(list(map(sub, new, old)), base[1]) if same else list(map(sub, influences(*candidate), influences(*base)))
+            error, df = standard_error(pulls), len(pulls) - 1
+            low, high = difference - t_95(df) * error, difference + t_95(df) * error
+            p = t_tail(difference / error, df) if error else None
+    return {"difference": difference, "low": low, "high": high, "p": p, "wins": wins, "ties": len(old) - wins - losses, "losses": losses}
+
+
+def _per_query(numerators, denominators):
+    return [n / d if d else 0.0 for n, d in zip(numerators, denominators)]
 
 
 def holm(p_values):
@@ -872,6 +819,13 @@ def summarize(record):
     summary = {"signature": _signature(record)}
     for place, block in record.blocks.items():
         _section(summary, place).update(summarize_block(block))
+    return summary
+
+
+def _section(summary, place):
+    """The results of the block at a place of a summary."""
+    for key in place.split(".") if place else ():
+        summary = summary.setdefault(key, {})
     return summary
 
 
@@ -901,106 +855,92 @@ def summarize_panel(panel):
 
 def _population(panel, measured, members):
     """The results over one population: members[query] is 1 for the queries in it."""
-    shown = [[ranking for ranking, member in zip(rankings, members) if member] for rankings in panel.rankings.values()]
+    excluded = {model: [ranking for ranking in compress(rankings, members) if EXCLUDED in ranking]
+                for model, rankings in panel.rankings.items()}
     summary = {
-        "queries": sum(members),
-        "graded_pairs": sum(max(counts[0], 0) + sum(counts[1:]) for counts in compress(panel.counts, members)),
-        "eligible": {},
+        "queries": sum(members), "graded_pairs": _graded_pairs(compress(panel.counts, members)), "eligible": {},
         "excluded_positions": {model: {str(k): sum(ranking.count(EXCLUDED, 0, k) for ranking in rankings) for k in panel.cutoffs}
-                               for model, rankings in zip(panel.models, shown)},
+                               for model, rankings in excluded.items()},
         "models": {model: {} for model in panel.models},
         "comparisons": [{"base": base, "candidate": candidate} for base, candidate in panel.comparisons]}
+    entries = [[] for _ in panel.comparisons]
     for item in measured:
         allowed = list(map(and_, item.eligible, members))
-        sums = {model: [list(compress(column, allowed)) for column in pair] for model, pair in item.sums.items()}
+        sums = item.sums if all(allowed) else {model: [list(compress(column, allowed)) for column in own]
+                                               for model, own in item.sums.items()}
         if item.cutoff:
             summary["eligible"][str(item.cutoff)] = sum(allowed)
         for model, block in summary["models"].items():
-            _put(block, item, _rounded(ratio(*sums[model])), _why_undefined(item, sums[model]))
-        for block in summary["comparisons"]:
-            _put(block, item, compare(sums[block["base"]], sums[block["candidate"]]))
-    for block in summary["comparisons"]:
-        _finish(_entries(block), panel.tolerance, block)
+            _put(block, item, value := rounded(ratio(*sums[model])))
+            if value is None:
+                block.setdefault("undefined", []).append(f"{label(item)}: {_why_undefined(item, allowed)}")
+        for pair, block, family in zip(panel.comparisons, summary["comparisons"], entries):
+            family.append((label(item), compare(sums[pair[0]], sums[pair[1]])))
+            _put(block, item, family[-1][1])
+    for block, family in zip(summary["comparisons"], entries):
+        if undefined := _complete(family, panel.tolerance):
+            block["undefined"] = undefined
     return summary
 
 
-def _put(block, item, value, reason=None):
-    """Put a value under its metric and cutoff, and the reason of an undefined one beside it."""
+def _put(block, item, value):
     if item.cutoff:
         block.setdefault(item.metric, {})[str(item.cutoff)] = value
     else:
         block[item.metric] = value
-    if value is None:
-        block.setdefault("undefined", []).append(f"{_label(item.metric, item.cutoff)}: {reason}")
 
 
-def _label(metric, cutoff):
-    return f"{TITLES[metric]}@{cutoff}" if cutoff else TITLES[metric]
+def label(item):
+    """How a metric at a cutoff is written: nDCG@10."""
+    return f"{TITLES[item.metric]}@{item.cutoff}" if item.cutoff else TITLES[item.metric]
 
 
-def _why_undefined(item, sums):
-    if not sums[0]:
+def _why_undefined(item, allowed):
+    if not any(allowed):
         return "no query is eligible"
     return "no eligible query has a known useful passage" if item.metric == "recall" else "no position is retained"
 
 
-def _entries(block):
-    """(label, entry) of every compared metric and cutoff in a comparison."""
-    for metric in TITLES:
-        entries = block.get(metric, {})
-        for cutoff, entry in ({None: entries} if "p" in entries else entries).items():
-            yield _label(metric, cutoff), entry
-
-
-def _finish(entries, tolerance, block):
-    """Complete the entries of one comparison: Holm's adjustment within it, the tolerance, rounding, reasons."""
-    entries = list(entries)
+def _complete(family, tolerance=None):
+    """Complete the (label, entry) pairs of one comparison: Holm's adjustment, rounding, tolerance; gives why p-values are missing."""
     undefined = []
-    for (label, entry), p_holm in zip(entries, holm([entry["p"] for _, entry in entries])):
-        queries = entry["wins"] + entry["ties"] + entry["losses"]
-        entry.update({key: _rounded(entry[key]) for key in ("difference", "low", "high", "p")})
+    for (name, entry), p_holm in zip(family, holm([entry["p"] for _, entry in family])):
         counts = {key: entry.pop(key) for key in ("wins", "ties", "losses")}
-        entry.update(p_holm=_rounded(p_holm), **counts)
+        if entry["p"] is None:
+            undefined.append(f"{name}: no p-value: " + ("a model has no value" if entry["difference"] is None else "fewer than two queries"
+                                                         if entry["low"] is None else "every query differs by the same amount"))
+        entry.update({key: rounded(entry[key]) for key in ("difference", "low", "high", "p")}, p_holm=rounded(p_holm), **counts)
         if tolerance:
             entry["within_tolerance"] = None if entry["low"] is None else -tolerance <= entry["low"] and entry["high"] <= tolerance
-        if entry["p"] is None:
-            why = ("fewer than two queries" if queries < 2 else "a model has no value" if entry["difference"] is None
-                   else "every query differs by the same amount")
-            undefined.append(f"{label}: no p-value: {why}")
-    if undefined:
-        block["undefined"] = undefined
+    return undefined
 
 
-def _rounded(value):
+def rounded(value):
     """A number to 12 decimals, so that the last bits of a platform's logarithm do not show; never -0."""
     return None if value is None else round(value, 12) + 0.0
 
 
 def summarize_table(table):
     """The mean of every model on every data set, the paired comparisons, and the averages over the data sets that all models share."""
-    summary = {"measure": table.measure, "datasets": {}}
-    entries = {pair: [] for pair in table.comparisons}
+    datasets, families = {}, {pair: [] for pair in table.comparisons}
     for name, (queries, scores) in table.datasets.items():
+        block = datasets[name] = {"queries": queries, "means": {}, "comparisons": []}
         ones = [1] * queries
-        block = {"queries": queries, "means": {model: _rounded(ratio(scores[model], ones)) for model in table.models if model in scores},
-                 "comparisons": []}
+        block["means"] = {model: rounded(ratio(scores[model], ones)) for model in table.models if model in scores}
+        if absent := [model for model in table.models if model not in scores]:
+            block["absent"] = absent
         for base, candidate in table.comparisons:
             if base in scores and candidate in scores:
                 entry = {"base": base, "candidate": candidate, **compare((scores[base], ones), (scores[candidate], ones))}
-                entries[base, candidate].append((name, entry))
                 block["comparisons"].append(entry)
-        if absent := [model for model in table.models if model not in scores]:
-            block["absent"] = absent
-        summary["datasets"][name] = block
-    undefined = {}
-    for family in entries.values():
-        _finish(family, None, undefined)
-    shared = [name for name, (_, scores) in table.datasets.items() if all(model in scores for model in table.models)]
-    means = {model: _rounded(ratio([summary["datasets"][name]["means"][model] for name in shared], [1] * len(shared))) for model in table.models}
-    summary["average"] = {"datasets": shared, "means": means}
+                families[base, candidate].append((f"{candidate} - {base} on {name}", entry))
+    shared = [name for name in datasets if "absent" not in datasets[name]]
+    means = {model: rounded(ratio([datasets[name]["means"][model] for name in shared], [1] * len(shared))) for model in table.models}
+    summary = {"measure": table.measure, "datasets": datasets, "average": {"datasets": shared, "means": means}}
+    undefined = [reason for family in families.values() for reason in _complete(family)]
     if not shared:
-        summary["average"]["undefined"] = ["means: no data set was measured with every model"]
-    return summary
+        undefined.append("average: no data set was measured with every model")
+    return {**summary, "undefined": undefined} if undefined else summary
 
 
 def summarize_checks(block):
@@ -1020,6 +960,9 @@ def check_verdict(values, direction, threshold):
     failing = sum(value < threshold if at_least else value > threshold for value in values)
     return {"value": min(values) if at_least else max(values), direction: threshold,
             "values": len(values), "failing": failing, "passed": not failing}
+
+
+MISSING = _Refused("nothing")  # stands for a value that one of two summaries lacks
 
 
 MISSING = _Refused("nothing")  # stands for a value that one of two summaries lacks
@@ -1049,38 +992,31 @@ def _leaves(value):
 
 # Screen
 
-
-def show(metric, value):
-    """A value as it is printed: percent for Hit, precision and recall, four decimals for nDCG, MRR and other measures."""
-    if value is None:
-        return "undefined"
-    return f"{100 * value:.2f}%" if metric in PERCENT else f"{value:.4f}"
-
-
 PERCENT = {"hit", "precision", "recall", "selected_precision"}
 
 
+def show(metric, value):
+    """A value as it is printed: percent for Hit, precision and recall, four decimals for nDCG, MRR and other measures."""
+    return "undefined" if value is None else f"{100 * value:.2f}%" if metric in PERCENT else f"{value:.4f}"
+
+
 def show_difference(metric, entry):
-    """A difference with its interval, in percentage points where the metric is printed in percent; * for a Holm-adjusted p < 0.05."""
-    if entry["difference"] is None:
-        return "undefined"
+    """A difference with its interval, in percentage points where the metric is in percent; * for a Holm-adjusted p < 0.05."""
     scale, digits, unit = (100, 2, " pp") if metric in PERCENT else (1, 4, "")
-    value, low, high = (f"{scale * entry[key]:+.{digits}f}" if entry[key] is not None else "?" for key in ("difference", "low", "high"))
-    star = "*" if entry["p_holm"] is not None and entry["p_holm"] < 0.05 else " "
-    return f"{value} [{low}, {high}]{unit} {star}".rstrip() if star == "*" else f"{value} [{low}, {high}]{unit}"
+    value, low, high = ("?" if entry[key] is None else f"{scale * entry[key]:+.{digits}f}" for key in ("difference", "low", "high"))
+    star = " *" if entry["p_holm"] is not None and entry["p_holm"] < 0.05 else ""
+    return "undefined" if entry["difference"] is None else f"{value} [{low}, {high}]{unit}{star}"
 
 
 def panel_rows(block):
     """The table of one population of a panel: a row for each metric and cutoff, a column for each model and each comparison."""
     rows = [["", *block["models"], *(f"{pair['candidate']} - {pair['base']}" for pair in block["comparisons"])]]
-    for metric in TITLES:
+    own = [*block["models"].values(), *block["comparisons"]]
+    for metric in (metric for metric in TITLES if metric in own[0]):
         for cutoff in block["eligible"] if metric in METRICS else (None,):
-            cells = [own.get(metric) for own in (*block["models"].values(), *block["comparisons"])]
-            if cells[0] is None and cutoff is None and metric not in next(iter(block["models"].values())):
-                continue
-            cells = [cell[cutoff] if cutoff else cell for cell in cells]
-            eligible = block["eligible"][cutoff] if cutoff else block["queries"]
-            name = _label(metric, cutoff) + (f" ({eligible:,} queries)" if eligible != block["queries"] else "")
+            cells = [values[metric][cutoff] if cutoff else values[metric] for values in own]
+            eligible = block["eligible"].get(cutoff, block["queries"])
+            name = label(Measured(metric, cutoff, None, None)) + f" ({eligible:,} queries)" * (eligible != block["queries"])
             rows.append([name, *(show_difference(metric, cell) if isinstance(cell, dict) else show(metric, cell) for cell in cells)])
     return rows
 
@@ -1088,61 +1024,36 @@ def panel_rows(block):
 def type_rows(types, cutoffs):
     """The table of a panel's types: Hit and nDCG of each model at cutoff 10, or at the largest one."""
     k = "10" if 10 in cutoffs else str(cutoffs[-1])
-    models = list(next(iter(types.values()))["models"])
-    rows = [["type", "queries", *(f"{TITLES[metric]}@{k} {model}" for metric in ("hit", "ndcg") for model in models)]]
-    for kind, block in types.items():
-        values = [show(metric, block["models"][model][metric][k]) for metric in ("hit", "ndcg") for model in models]
-        rows.append([kind, f"{block['queries']:,}", *values])
-    return rows
+    columns = [(metric, model) for metric in ("hit", "ndcg") for model in next(iter(types.values()))["models"]]
+    return [["type", "queries", *(f"{TITLES[metric]}@{k} {model}" for metric, model in columns)],
+            *([kind, f"{block['queries']:,}", *(show(metric, block["models"][model][metric][k]) for metric, model in columns)]
+              for kind, block in types.items())]
 
 
 def panel_notes(panel, summary):
     """What a reader of the table must know: the scale, what is excluded, which queries are not eligible or without results."""
     k = panel.cutoffs[-1]
-    notes = [f"Useful: grade {panel.useful} or more of 0 to {panel.max_grade}. Gain: {panel.gain}. "
-             "[ ]: paired 95% interval. *: Holm-adjusted p < 0.05."]
+    yield (f"Useful: grade {panel.useful} or more of 0 to {panel.max_grade}. Gain: {panel.gain}."
+           + " [ ]: paired 95% interval. *: Holm-adjusted p < 0.05." * bool(panel.comparisons))
     for model, rankings in panel.rankings.items():
-        ranked, excluded = sum(len(ranking[:k]) for ranking in rankings), summary["excluded_positions"][model][str(k)]
-        if excluded:
-            notes.append(f"{model}: {excluded:,} of {ranked:,} positions excluded at {k}.")
+        if excluded := summary["excluded_positions"][model][str(k)]:
+            yield f"{model}: {excluded:,} of {sum(len(ranking[:k]) for ranking in rankings):,} positions excluded at {k}."
         if empty := [name for name, ranking in zip(panel.ids, rankings) if not ranking]:
-            notes.append(f"{model}: {_listed(empty)} with 0 ranked, which score zero.")
+            yield f"{model}: 0 ranked for {_listed(empty)}, scored as zero."
     for cutoff in panel.cutoffs:
         if summary["eligible"][str(cutoff)] < len(panel.ids):
-            eligible = cut_panel(panel, cutoff)[1]
-            notes.append(f"At {cutoff}: {_listed([name for name, own in zip(panel.ids, eligible) if not own])} not eligible:"
-                         " all excluded in some model.")
-    without = [name for name, counts in zip(panel.ids, panel.counts) if not sum(counts[panel.useful:])]
-    if without:
-        notes.append(f"{_listed(without)} with no relevant documents (no known useful passage): in Hit, precision, nDCG and MRR, not in recall.")
-    return notes
+            eligible = retained_grades(panel, dict.fromkeys(panel.models, [cutoff] * len(panel.ids)))[1]
+            left_out = [name for name, own in zip(panel.ids, eligible) if not own]
+            yield f"At {cutoff}: all excluded in some model, so not eligible: {_listed(left_out)}."
+    if without := [name for name, counts in zip(panel.ids, panel.counts) if not sum(counts[panel.useful:])]:
+        yield f"No relevant documents (no known useful passage): {_listed(without)}; in every metric but recall."
 
 
 def _listed(names, most=5):
-    """2 queries (q1, q2); at most five are named."""
+    """2 queries (q1, q2), with at most five named."""
+    names = list(names)
     more = ", ..." if len(names) > most else ""
     return f"{len(names):,} {'query' if len(names) == 1 else 'queries'} ({', '.join(names[:most])}{more})"
-
-
-def block_tables(name, block, summary):
-    """(heading, rows, notes) of each table that shows a block."""
-    title = f"{name} {block.place}".strip()
-    if isinstance(block, Panel):
-        size = f"{summary['queries']:,} queries, {summary['graded_pairs']:,} graded pairs"
-        yield f"{title}: {size}", panel_rows(summary), panel_notes(block, summary)
-        if summary["answerable"]["queries"] not in (0, summary["queries"]):
-            yield f"{title}, answerable: {summary['answerable']['queries']:,} queries", panel_rows(summary["answerable"]), []
-        if "types" in summary:
-            yield f"{title}, by type", type_rows(summary["types"], block.cutoffs), []
-    elif isinstance(block, Table):
-        yield f"{title}: mean {block.measure}", table_rows(block, summary), []
-    else:
-        rows = [["check", "worst value", "threshold", "failing", "verdict"]]
-        for check, verdict in summary["checks"].items():
-            threshold = f"at least {verdict['at_least']}" if "at_least" in verdict else f"at most {verdict['at_most']}"
-            rows.append([check, f"{verdict['value']:.7g}", threshold, f"{verdict['failing']} of {verdict['values']}",
-                         "pass" if verdict["passed"] else "FAIL"])
-        yield f"{title}: {summary['passed']} checks pass, {summary['failed']} fail", rows, []
 
 
 def table_rows(table, summary):
@@ -1150,12 +1061,33 @@ def table_rows(table, summary):
     rows = [["data set", "queries", *table.models, *(f"{candidate} - {base}" for base, candidate in table.comparisons)]]
     for name, block in summary["datasets"].items():
         entries = {(entry["base"], entry["candidate"]): show_difference("", entry) for entry in block["comparisons"]}
-        rows.append([name, f"{block['queries']:,}", *(show("", block["means"][model]) if model in block["means"] else "absent" for model in table.models),
-                     *(entries.get(pair, "") for pair in table.comparisons)])
+        rows.append([name, f"{block['queries']:,}", *(show("", block["means"][model]) if model in block["means"] else "absent"
+                                                      for model in table.models), *(entries.get(pair, "") for pair in table.comparisons)])
     average = summary["average"]
-    rows.append([f"average of {len(average['datasets'])}", "", *(show("", average["means"][model]) for model in table.models),
-                 *("" for _ in table.comparisons)])
-    return rows
+    return [*rows, [f"average of {len(average['datasets'])}", "", *(show("", average["means"][model]) for model in table.models),
+                    *("" for _ in table.comparisons)]]
+
+
+def check_rows(summary):
+    """The table of checks: a row each, with the worst value, the threshold and the verdict."""
+    return [["check", "worst value", "threshold", "failing", "verdict"],
+            *([name, f"{own['value']:.7g}", " ".join(f"{key.replace('_', ' ')} {own[key]}" for key in ("at_least", "at_most") if key in own),
+               f"{own['failing']} of {own['values']}", "pass" if own["passed"] else "FAIL"] for name, own in summary["checks"].items())]
+
+
+def block_tables(title, block, summary):
+    """(heading, rows, notes) of each table that shows a block."""
+    if isinstance(block, Table):
+        yield f"{title}: mean {block.measure}", table_rows(block, summary), ()
+    elif isinstance(block, Checks):
+        yield f"{title}: {summary['passed']} checks pass, {summary['failed']} fail", check_rows(summary), ()
+    else:
+        yield (f"{title}: {summary['queries']:,} queries, {summary['graded_pairs']:,} graded pairs", panel_rows(summary),
+               panel_notes(block, summary))
+        if 0 < summary["answerable"]["queries"] < summary["queries"]:
+            yield f"{title}, answerable: {summary['answerable']['queries']:,} queries", panel_rows(summary["answerable"]), ()
+        if "types" in summary:
+            yield f"{title}, by type", type_rows(summary["types"], block.cutoffs), ()
 
 
 def render(tables, markdown):
@@ -1167,112 +1099,110 @@ def render(tables, markdown):
             rows.insert(1, ["---"] + ["---:"] * (len(rows[0]) - 1))
             lines += [f"**{heading}**", "", *("| " + " | ".join(row) + " |" for row in rows), "", *notes, ""]
         else:
-            widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-            lines += [heading, *("  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows),
-                      *(f"  {note}" for note in notes), ""]
+            widths = [max(map(len, column)) for column in zip(*rows)]
+            cells = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows]
+            lines += [heading, *("  " + "  ".join(row).rstrip() for row in cells), *(f"  {note}" for note in notes), ""]
     return "\n".join(lines)
 
 
-def explain(panel, query, models, k):
-    """The arithmetic of one query as text that can be redone by hand. Raises RecordError for a query that is not in the panel."""
-    index = panel.ids.index(query)
-    counts, gains = panel.counts[index], panel.gains
-    best = ideal_grades(counts, k)
-    lines = []
-    for model in models:
-        ranking = panel.rankings[model][index][:k]
-        lines += [f"query {query}, model {model}, first {k} positions ({len(ranking)} ranked)",
-                  "  rank  grade     retained  gain  log2(retained + 1)  gain / log2"]
-        retained = bytearray()
-        for place, grade in enumerate(ranking):
-            if grade == EXCLUDED:
-                reason = panel.reasons.get((model, index, place))
-                lines.append(f"  {place + 1:4}  excluded" + f" ({reason})" * bool(reason))
-                continue
+def explain(panel, query, model, k):
+    """The arithmetic of one query and model as text that can be redone by hand."""
+    index, counts, gains, retained = panel.ids.index(query), panel.counts[panel.ids.index(query)], panel.gains, bytearray()
+    ranking, best = panel.rankings[model][index][:k], ideal_grades(counts, k)
+    lines = [f"query {query}, model {model}, the first {k} positions ({len(ranking)} ranked)",
+             "  rank  grade     retained  gain  log2(retained + 1)  gain / log2"]
+    for place, grade in enumerate(ranking):
+        if grade == EXCLUDED:
+            reason = panel.reasons.get((model, index, place))
+            lines.append(f"  {place + 1:4}  excluded" + f" ({reason})" * bool(reason))
+        else:
             retained.append(grade)
             discount = log2(len(retained) + 1)
-            lines.append(f"  {place + 1:4}  {grade:<8}  {len(retained):8}  {gains[grade]:4}  {discount:18.6f}  {gains[grade] / discount:11.6f}")
-        known = {grade: count for grade, count in enumerate(counts) if count > 0}
-        lines += [f"  DCG = {dcg(retained, gains):.6f}, the sum of the last column",
-                  f"  reference: {', '.join(f'{count} of grade {grade}' for grade, count in known.items()) or 'nothing above grade 0'}",
-                  f"  ideal DCG = {dcg(best, gains):.6f} = "
-                  + (" + ".join(f"{gains[grade]}/log2({rank + 1})" for rank, grade in enumerate(best, 1)) or "0")
-                  + f", the {len(best)} best grades of the reference"]
-        useful, total = sum(grade >= panel.useful for grade in retained), sum(counts[panel.useful:])
-        lines.append(f"  useful (grade {panel.useful} or more): {useful} of {len(retained)} retained; {total} known in the reference")
-        for metric, values in query_values(panel, model, k).items():
-            lines.append(f"  {_label(metric, k)} = " + ("undefined" if values[index] is None else f"{values[index]:.6f}"))
-        if not cut_panel(panel, k)[1][index]:
-            lines.append(f"  not eligible at {k}: every position is excluded in some model, so no model counts this query")
-        lines.append("")
-    return "\n".join(lines)
+            lines.append(f"  {place + 1:4}  {grade:<8}  {len(retained):8}  {gains[grade]:4}  {discount:18.6f}"
+                         f"  {gains[grade] / discount:11.6f}")
+    known = ", ".join(f"{count} of grade {grade}" for grade, count in enumerate(counts) if count > 0)
+    terms = " + ".join(f"{gains[grade]}/log2({rank + 1})" for rank, grade in enumerate(best, 1))
+    lines += [f"  DCG = {dcg(retained, gains):.6f}, the sum of the last column", f"  reference: {known or 'no graded passage'}",
+              f"  ideal DCG = {dcg(best, gains):.6f} = {terms or '0'}, from the {len(best)} best grades of the reference",
+              f"  useful (grade {panel.useful} or more): {sum(grade >= panel.useful for grade in retained)} of {len(retained)} retained;"
+              f" {sum(counts[panel.useful:])} known in the reference"]
+    for item in measure(panel, (k,)):
+        numerator, denominator = (column[index] for column in item.sums[model])
+        if item.cutoff and not item.eligible[index]:
+            lines.append(f"  {label(item)}: not counted, since every position is excluded in some model")
+        elif item.cutoff:
+            lines.append(f"  {label(item)} = " + (f"{numerator / denominator:.6f}" if denominator else "undefined (nothing to divide by)"))
+    return "\n".join([*lines, ""])
 
 
 def load_records(directory, names=()):
-    """([(path, Record)], notes) of a folder, or of its folder records/ when it holds none itself.
+    """([(path, Record)], notes) of a folder, or of its folder records/ when it holds no record itself.
 
     names limits them to those records; notes name the JSON files that are no records. Raises RecordError that lists every problem.
     """
     for folder in (os.fspath(directory), os.path.join(directory, "records")):
-        try:
-            files = sorted(name for name in os.listdir(folder) if name.endswith(".json") and not name.endswith("-summary.json"))
-        except OSError as error:
-            if folder != os.fspath(directory):
-                break
-            raise RecordError(f"{folder}: cannot be read: {error.strerror}; expected a folder with records") from None
         records, notes, problems = [], [], []
-        for name in files:
-            if names and name.removesuffix(".json") not in names:
-                continue
-            path = os.path.join(folder, name)
-            try:
-                value, sha256 = read_json(path)
-                if not names and not (isinstance(value, dict) and any(find_blocks(value))):
-                    notes.append(f"{path}: skipped: no panel, public table or checks in it")
-                    continue
-                records.append((path, parse_record(value, path, sha256)))
-            except RecordError as error:
-                problems += error.problems
-        if problems:
-            raise RecordError(problems)
-        if records:
-            return records, notes
-    raise RecordError(f"{directory}: no records" + (f" named {', '.join(sorted(names))}" if names else "")
-                      + "; expected files such as retriever.json here or in a folder records/")
+        try:
+            files = sorted(os.listdir(folder))
+        except OSError as error:
+            problems.append(f"{folder}: cannot be read: {error.strerror}; expected a folder with records")
+            files = ()
+        for file in files:
+            name = file.removesuffix(".json")
+            if name != file and not name.endswith("-summary") and (not names or name in names):
+                path = os.path.join(folder, file)
+                try:
+                    value, sha256 = read_json(path)
+                    if isinstance(value, dict) and any(find_blocks(value)) or names:
+                        records.append((path, parse_record(value, path, sha256)))
+                    else:
+                        notes.append(f"{path}: skipped: no panel, public table or checks in it")
+                except RecordError as error:
+                    problems += error.problems
+        if records or problems:
+            break
+    if problems:
+        raise RecordError(problems)
+    if missing := set(names) - {record.name.removesuffix(".json") for _, record in records} if records else not records:
+        wanted = f" named {', '.join(sorted(missing if records else names))}" if names else ""
+        raise RecordError(f"{directory}: no records{wanted}; expected files such as retriever.json here or in a folder records/")
+    return records, notes
 
 
 def summary_path(path):
+    """The path of the summary beside a record."""
     return path.removesuffix(".json") + "-summary.json"
 
 
 def verify(records, summaries, tolerance, whole_folder):
-    """(lines, found): what the stored summaries say against the recomputed ones, and each difference as (file, place, stored, recomputed)."""
-    lines, found = [], []
+    """(lines, found): what the stored summaries say, and each difference as (file, place, stored, recomputed)."""
+    lines, found, names = [], [], set()
     for (path, _), summary in zip(records, summaries):
         name = os.path.basename(summary_path(path))
-        if not os.path.exists(summary_path(path)):
-            found.append((name, "", MISSING, summary))
-            lines.append(f"{name}: missing: {path} has no summary; --write makes it")
-            continue
-        stored = read_json(summary_path(path))[0]
-        own = [(name, *difference) for difference in differences(stored, summary, tolerance)]
+        names.add(name)
+        if os.path.exists(summary_path(path)):
+            own = [(name, *difference) for difference in differences(read_json(summary_path(path))[0], summary, tolerance)]
+            lines += [_difference_line(*difference) for difference in own]
+            lines.append(f"{name}: {len(own):,} differences in {_size(summary)}" if own else f"{name}: {_size(summary)} reproduced")
+        else:
+            own = [(name, "", MISSING, summary)]
+            lines.append(f"{name}: missing: {os.path.basename(path)} has no summary; --write makes it")
         found += own
-        lines += [_difference_line(*difference) for difference in own]
-        count = _leaves(summary) - _leaves(summary["signature"])
-        lines.append(f"{name}: {len(own):,} differences in {count:,} values" if own else f"{name}: {count:,} values reproduced")
-    folder = os.path.dirname(records[0][0])
-    expected = {os.path.basename(summary_path(path)) for path, _ in records}
-    for name in sorted(os.listdir(folder or ".")) if whole_folder else ():
-        if name.endswith("-summary.json") and name not in expected:
-            found.append((name, "", "a summary", MISSING))
+    for name in sorted(os.listdir(os.path.dirname(records[0][0]) or ".")) if whole_folder else ():
+        if name.endswith("-summary.json") and name not in names:
+            found.append((name, "", name, MISSING))
             lines.append(f"{name}: a summary without a record; expected {name.replace('-summary.json', '.json')} beside it")
     return lines, found
 
 
+def _size(summary):
+    return f"{_leaves(summary) - _leaves(summary['signature']):,} values"
+
+
 def _difference_line(name, place, stored, recomputed):
-    numbers = [type(value) in (int, float) for value in (stored, recomputed)]
-    apart = f", difference {recomputed - stored:+.6g}" if all(numbers) else ""
-    changed = " (the record was changed after its summary)" if place == "signature.sha256" else ""
+    numbers = all(type(value) in (int, float) for value in (stored, recomputed))
+    apart = f", difference {recomputed - stored:+.6g}" if numbers else ""
+    changed = " (the record is not the one that the summary was made from)" * (place == "signature.sha256")
     return f"{name}: {place}: stored {quote(stored)}, recomputed {quote(recomputed)}{apart}{changed}"
 
 
@@ -1281,13 +1211,12 @@ def write_summaries(records, summaries):
     lines = []
     for (path, _), summary in zip(records, summaries):
         target, text = summary_path(path), dump_json(summary)
-        if os.path.exists(target) and os.path.samefile(path, target):
-            raise RecordError(f"{target}: the output and the input {path} are the same file")
         old = read_bytes(target) if os.path.exists(target) else None
+        if old is not None and os.path.samefile(path, target):
+            raise RecordError(f"{target}: the output and the input {path} are the same file")
         if old != text.encode("utf-8"):
             write_whole(target, text)
-        state = "unchanged" if old == text.encode("utf-8") else "written"
-        lines.append(f"{os.path.basename(target)}: {_leaves(summary) - _leaves(summary['signature']):,} values {state}")
+        lines.append(f"{os.path.basename(target)}: {_size(summary)} {'unchanged' if old == text.encode('utf-8') else 'written'}")
     return lines
 
 
@@ -1295,82 +1224,72 @@ def _arguments(argv):
     import argparse
 
     def tolerance(text):
-        value = float(text)
-        if not 0 <= value < inf:
-            raise ValueError
-        return value
+        if not 0 <= float(text) < inf:
+            raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text}")
+        return float(text)
 
     def cutoff(text):
-        if int(text) < 1:
+        if not text.isdecimal() or int(text) < 1:
             raise argparse.ArgumentTypeError(f"k is {text}; expected an integer of at least 1")
         return int(text)
 
     parser = argparse.ArgumentParser(prog="metrics.py", description="Recompute every number of the records and check the summaries.",
                                      epilog="Exit status: 0 all reproduced, 1 a difference, 2 bad input or usage.", allow_abbrev=False)
-    parser.add_argument("--directory", default=".", metavar="DIR", help="a folder with records, or with a folder records/ (default: .)")
-    parser.add_argument("--record", nargs="+", action="extend", default=[], metavar="NAME", help="only these records")
-    parser.add_argument("--write", action="store_true", help="write the summaries instead of checking them")
-    parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
-    parser.add_argument("--tolerance", type=tolerance, default=1e-9, help="the largest difference of two equal numbers (default: 1e-9)")
-    parser.add_argument("--explain", nargs=2, metavar=("RECORD", "QUERY"), help="show one query's arithmetic")
-    parser.add_argument("--model", help="with --explain: only this model")
-    parser.add_argument("--at", type=cutoff, metavar="K", help="with --explain: the cutoff (default: 10, or the largest)")
+    add = parser.add_argument
+    add("--directory", default=".", metavar="DIR", help="a folder with records, or with a folder records/ (default: .)")
+    add("--record", nargs="+", action="extend", default=[], metavar="NAME", help="only these records")
+    add("--write", action="store_true", help="write the summaries instead of checking them")
+    add("--format", choices=("text", "markdown", "json"), default="text")
+    add("--tolerance", type=tolerance, default=1e-9, metavar="T", help="the largest difference of two equal numbers (default: 1e-9)")
+    add("--explain", nargs=2, metavar=("RECORD", "QUERY"), help="show the arithmetic of one query")
+    add("--model", help="with --explain: only this model")
+    add("--at", type=cutoff, metavar="K", help="with --explain: the cutoff (default: 10, or the largest)")
     arguments = parser.parse_args(argv)
     if not arguments.explain and (arguments.model or arguments.at):
         parser.error("--model and --at go with --explain RECORD QUERY")
-    arguments.names = {name.removesuffix(".json") for name in arguments.record or (arguments.explain or [])[:1]}
+    names = arguments.explain[:1] if arguments.explain else arguments.record
+    arguments.names = {os.path.basename(name).removesuffix(".json") for name in names}
     return arguments
 
 
-def explained(record, query, model, k):
+def explain_record(record, query, model, k):
     """The explanation of a query in every panel of a record that has it. Raises RecordError where none has."""
     panels = [panel for panel in record.blocks.values() if isinstance(panel, Panel)]
     texts = []
-    for panel in panels:
-        if query in panel.ids:
-            if model and model not in panel.models:
-                raise RecordError(f"{record.name}: no model {quote(model)}; expected one of: {', '.join(panel.models)}")
-            at = k or (10 if 10 in panel.cutoffs else panel.cutoffs[-1])
-            if panel.depth and at > panel.depth:
-                raise RecordError(f"{record.name}: --at {at} is beyond the depth of {panel.depth}")
-            texts.append(explain(panel, query, [model] if model else panel.models, at))
+    for panel in (panel for panel in panels if query in panel.ids):
+        at = k or (10 if 10 in panel.cutoffs else panel.cutoffs[-1])
+        if panel.depth and at > panel.depth:
+            raise RecordError(f"{record.name}: --at {at}: expected a cutoff within the depth of {panel.depth}")
+        if model and model not in panel.models:
+            raise RecordError(f"{record.name}: --model: expected one of {', '.join(panel.models)}, got {quote(model)}")
+        texts += [explain(panel, query, own, at) for own in ([model] if model else panel.models)]
     if not texts:
-        ids = [name for panel in panels for name in panel.ids]
-        raise RecordError(f"{record.name}: no query {quote(query)}; expected one of {_listed(ids)}")
+        known = _listed(name for panel in panels for name in panel.ids)
+        raise RecordError(f"{record.name}: no query {quote(query)}; expected one of {known}")
     return "\n".join(texts)
 
 
 def main(argv=None):
-    """The command line; returns the exit status."""
+    """The command line; gives the exit status."""
     arguments = _arguments(argv)
     records, notes = load_records(arguments.directory, arguments.names)
-    if missing := arguments.names - {record.name.removesuffix(".json") for _, record in records}:
-        raise RecordError(f"{arguments.directory}: no records named {', '.join(sorted(missing))}")
     for note in [*notes, *(warning for _, record in records for warning in record.warnings)]:
         print(f"note: {note}", file=sys.stderr)
     if arguments.explain:
-        print(explained(records[0][1], arguments.explain[1], arguments.model, arguments.at))
+        print(explain_record(records[0][1], arguments.explain[1], arguments.model, arguments.at))
         return 0
     summaries = [summarize(record) for _, record in records]
     lines, found = ((write_summaries(records, summaries), []) if arguments.write
                     else verify(records, summaries, arguments.tolerance, not arguments.names))
     if arguments.format == "json":
-        keys = ("file", "place", "stored", "recomputed")
-        shown = [dict(zip(keys, [None if value is MISSING else value for value in difference])) for difference in found]
-        print(dump_json({"summaries": {record.name: summary for (_, record), summary in zip(records, summaries)}, "differences": shown}), end="")
-        return 1 if found else 0
-    tables = [table for (_, record), summary in zip(records, summaries) for place, block in record.blocks.items()
-              for table in block_tables(record.name, block, _section(summary, place))]
-    print(render(tables, arguments.format == "markdown"))
-    print("\n".join(lines))
+        found = [{"file": file, "place": place, "stored": None if stored is MISSING else stored,
+                  "recomputed": None if recomputed is MISSING else recomputed} for file, place, stored, recomputed in found]
+        print(dump_json({"summaries": {record.name: own for (_, record), own in zip(records, summaries)}, "differences": found}), end="")
+    else:
+        tables = [table for (_, record), summary in zip(records, summaries) for place, block in record.blocks.items()
+                  for table in block_tables(f"{record.name} {place}".strip(), block, _section(summary, place))]
+        print(render(tables, arguments.format == "markdown"), *lines, sep="\n")
     return 1 if found else 0
-
-
-def _section(summary, place):
-    """The results of the block at a place of a summary."""
-    for key in place.split(".") if place else ():
-        summary = summary.setdefault(key, {})
-    return summary
 
 
 if __name__ == "__main__":
