@@ -4,6 +4,8 @@ import sys
 
 # command -> (module with a main(argv) -> exit status, what it does)
 COMMANDS = {
+    "golden": ("harness.golden", "measure a search on a golden set of questions: run, gate, ratchet, log, split, check"),
+    "sweep": ("harness.sweep", "try chunk sizes, splits, overlaps and normalizations on a golden set"),
     "record": ("harness.record", "turn runs and qrels into a record"),
 }
 

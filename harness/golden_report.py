@@ -1,0 +1,214 @@
+"""Reports a golden run: by type and metric with intervals, what was missed and what came instead; JSON, text, Markdown.
+
+report_of gives the whole report as a JSON value; everything else only shows it.
+"""
+
+from harness.evaluation import METRICS, select, sums_at
+from harness.holdout import gap
+from metrics import compare, mean_interval
+
+TITLES = {"hit": "hit", "recall": "recall", "mrr": "mrr", "mrr_uncut": "mrr (uncut)", "ndcg": "ndcg", "precision": "precision"}
+SNIPPET = 100
+
+
+def report_of(evaluation, configuration, index, production_k=None):
+    """The report of an Evaluation as a JSON value; index is the ChunkIndex, for the texts of what came."""
+    rows, k, depth = evaluation.questions, evaluation.k, evaluation.depth
+    gaps = [found for name in ("hit", "mrr", "ndcg") if (found := gap(rows, name))]
+    return {
+        "golden": {"name": evaluation.golden.name, "sha256": evaluation.golden.sha256, "questions": len(evaluation.golden.items),
+                   "scored": len(rows), "types": {kind: block["n"] for kind, block in evaluation.types.items()}},
+        "k": k, "depth": depth, "configuration": configuration,
+        "metrics": evaluation.metrics, "matrix": matrix(evaluation),
+        "attainable": evaluation.attainable, "unattainable": [
+            {"id": row["id"], "attainable": row["attainable"], "spans": row["cut_spans"]} for row in rows if row["cut_spans"]],
+        "reranking": reranking(evaluation), "holdout_gap": gaps,
+        "warnings": [*evaluation.warnings, *warnings_of(evaluation, production_k, gaps)],
+        "errors": [{"id": row["id"], "error": row["error"]} for row in evaluation.errors],
+        "duplicates": {row["id"]: row["duplicates"] for row in rows if row["duplicates"]},
+        "fewer_than_k": [row["id"] for row in rows if row["fewer_than_k"]],
+        "missed": [missed(row, k, index) for row in rows if not row["hit"]],
+        "questions": rows, "unanswerable": evaluation.unanswerable,
+    }
+
+
+def matrix(evaluation):
+    """A row per type and one over all: {"type", "n", metric: {"value", "low", "high"}}; the lowest type first, overall last."""
+    sums = sums_at(evaluation.panel, evaluation.k, evaluation.depth)
+    rows = []
+    for kind in sorted(set(evaluation.panel.types)):
+        members = [own == kind for own in evaluation.panel.types]
+        rows.append({"type": kind, "n": sum(members), **cells({name: select(pair, members) for name, pair in sums.items()})})
+    rows.sort(key=lambda row: [row[name]["value"] or 0 for name in ("hit", "ndcg", "mrr")])
+    return [*rows, {"type": "overall", "n": len(evaluation.panel.ids), **cells(sums)}]
+
+
+def cells(sums):
+    return {name: dict(zip(("value", "low", "high"), mean_interval(*pair))) for name, pair in sums.items()}
+
+
+def reranking(evaluation):
+    """hit@k beside hit@2k (or at the depth), and a sentence on what a reranker could win; None where the depth is k."""
+    k, wide = evaluation.k, min(2 * evaluation.k, evaluation.depth)
+    if wide == k:
+        return None
+    pairs = [sums_at(evaluation.panel, cut, cut)["hit"] for cut in (k, wide)]
+    result = compare(*pairs)
+    near, far = (sum(numerators) / len(numerators) for numerators, _ in pairs)
+    if not result["wins"]:
+        sentence = f"hit@{wide} is no higher than hit@{k}: reranking the first {wide} could not raise hit@{k}."
+    else:
+        could = "Reranking could pay" if result["difference"] >= 0.05 or (result["low"] or 0) > 0 else "Reranking could win little"
+        sentence = (f"{could}: {result['wins']} of {len(evaluation.panel.ids)} questions have their first relevant chunk at rank "
+                    f"{k + 1} to {wide}, so the best order of the first {wide} would lift hit@{k} from {near:.3f} to {far:.3f}.")
+    return {"k": k, "wide": wide, "hit": near, "hit_wide": far, "difference": result["difference"],
+            "low": result["low"], "high": result["high"], "sentence": sentence}
+
+
+def warnings_of(evaluation, production_k, gaps):
+    """What a reader should know before believing the numbers."""
+    found = []
+    if production_k is not None and production_k != evaluation.k:
+        found.append(f"k is {evaluation.k}, but production passes on {production_k} chunks: measure with --k {production_k}")
+    found += [f"holdout: {entry['metric']} {entry['tuning']:.3f} in tuning, {entry['holdout']:.3f} in holdout, difference "
+              f"{signed(entry)}: {entry['verdict']}" for entry in gaps if entry["warn"]]
+    return found
+
+
+def missed(row, k, index):
+    """A question without a hit at k, and what came instead."""
+    came = [{"id": name, "text": " ".join(index.text(name).split())[:SNIPPET]} for name in row["retrieved"][:min(k, 3)]]
+    return {key: row[key] for key in ("id", "type", "question", "rank", "relevant", "error", "attainable")} | {"came": came}
+
+
+def number(value, digits=3):
+    """A fraction as text, n/a where there is none."""
+    return "n/a" if value is None else f"{value:.{digits}f}"
+
+
+def interval(cell):
+    """[low, high] of a cell as text, within 0 and 1; nothing where all questions score alike, as that tells no spread."""
+    if cell["low"] is None or cell["low"] == cell["high"]:
+        return ""
+    return f"[{max(0, cell['low']):.2f}, {min(1, cell['high']):.2f}]"
+
+
+def signed(entry):
+    """A difference with its interval: +0.050 [-0.010, +0.110]."""
+    if entry["difference"] is None:
+        return "n/a"
+    text = f"{entry['difference']:+.3f}"
+    return text if entry["low"] is None else f"{text} [{entry['low']:+.3f}, {entry['high']:+.3f}]"
+
+
+def one_line(text):
+    """A text without line ends and control characters, for a terminal or a table."""
+    return " ".join("".join(character if character.isprintable() else " " for character in str(text)).split())
+
+
+def facts(report):
+    """The report's lists, as (heading, lines) pairs; the same for text and Markdown."""
+    k = report["k"]
+    alike = any(row[name]["value"] is not None and not interval(row[name]) for row in report["matrix"] for name in METRICS)
+    yield "", [line for line in ("No interval: all questions of the row score alike, or there is only one." * alike,
+                                 report["reranking"]["sentence"] if report["reranking"] else "", *unattainable_lines(report)) if line]
+    yield "Warnings", report["warnings"]
+    yield "Failed searches", [f"{row['id']}: {row['error']}" for row in report["errors"]]
+    yield "Tuning and holdout", [f"{entry['metric']}: {number(entry['tuning'])} and {number(entry['holdout'])}, difference "
+                                 f"{signed(entry)}: {entry['verdict']}" for entry in report["holdout_gap"]]
+    yield "Results", counted_lines(report)
+    yield f"Missed at k = {k}", [line for row in report["missed"] for line in missed_lines(row)]
+    yield "Unanswerable questions, not scored", [f"{row['id']}: {row['question']} -> {', '.join(row['retrieved'][:3]) or 'nothing'}"
+                                                 for row in report["unanswerable"]]
+
+
+def unattainable_lines(report):
+    """What spans that no chunk holds do to the metrics."""
+    rows = report["unattainable"]
+    if not rows:
+        return []
+    lost = sum(not row["attainable"] for row in rows)
+    without = "  ".join(f"{name} {number(report['attainable'][name])}" for name in ("hit", "recall", "mrr", "ndcg"))
+    spans = sum(len(row["spans"]) for row in rows)
+    return [f"{spans} spans are in no chunk of this index as a whole ({', '.join(row['id'] for row in rows[:10])}"
+            f"{', …' if len(rows) > 10 else ''}); {lost} questions cannot be answered from it and count as missed above.",
+            f"Without them ({report['attainable']['n']} questions): {without}"]
+
+
+def counted_lines(report):
+    """Counts of duplicates and short results."""
+    lines = []
+    if report["duplicates"]:
+        lines.append(f"{len(report['duplicates'])} questions got a chunk more than once; it counts once, at its first rank: "
+                     + ", ".join(list(report["duplicates"])[:10]))
+    if report["fewer_than_k"]:
+        lines.append(f"{len(report['fewer_than_k'])} questions got fewer than {report['k']} results: "
+                     + ", ".join(report["fewer_than_k"][:10]))
+    return lines
+
+
+def missed_lines(row):
+    """One missed question."""
+    why = ("the search failed" if row["error"] else "no chunk of this index holds its span" if not row["attainable"]
+           else f"first relevant chunk at rank {row['rank']}" if row["rank"] else "nothing relevant came")
+    came = "; ".join(f"{chunk['id']} {chunk['text'][:60]}".rstrip() for chunk in row["came"])
+    return [f"{row['id']} ({row['type']}): {row['question']} -- {why}"] + ([f"    came instead: {came}"] if came else [])
+
+
+def headline(report):
+    """What was measured, in a line."""
+    golden = report["golden"]
+    return (f"{golden['name']}: {golden['scored']} of {golden['questions']} questions scored, k = {report['k']}, "
+            f"depth {report['depth']}")
+
+
+def text_report(report):
+    """The report as text for a terminal."""
+    rows = [["type", "n", *TITLES.values()]]
+    for row in report["matrix"]:
+        rows.append([row["type"], str(row["n"])] + [f"{number(row[name]['value'])} {interval(row[name])}".rstrip() for name in METRICS])
+    lines = [headline(report), "", *columns(rows)]
+    for heading, found in facts(report):
+        if found:
+            lines += ["", *([heading] if heading else []), *(("  " if heading else "") + one_line_keeping_indent(line) for line in found)]
+    return "\n".join(lines) + "\n"
+
+
+def one_line_keeping_indent(line):
+    return line[:len(line) - len(line.lstrip(" "))] + one_line(line)
+
+
+def columns(rows):
+    """Rows of texts as aligned lines, the first column to the left; all others start where their head does."""
+    rows = [list(map(one_line, row)) for row in rows]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+
+
+def markdown_report(report):
+    """The report as Markdown."""
+    rows = [["type", "n", *TITLES.values()]]
+    for row in report["matrix"]:
+        rows.append([row["type"], row["n"]] + [f"{number(row[name]['value'])} {interval(row[name])}".rstrip() for name in METRICS])
+    lines = ["# Golden run", "", markdown_text(headline(report)), "", *markdown_table(rows)]
+    for heading, found in facts(report):
+        if found and not heading:
+            lines += [line for sentence in found for line in ("", markdown_text(sentence))]
+        elif found:
+            lines += ["", f"## {heading}", "", *(("  " if line.startswith(" ") else "") + "- " + markdown_text(line) for line in found)]
+    return "\n".join(lines) + "\n"
+
+
+def markdown_table(rows):
+    """Rows of values as a Markdown table; the first row is its head, all columns but the first are numbers."""
+    head, *body = [[markdown_text(cell) for cell in row] for row in rows]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *body]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def markdown_text(value):
+    """Any text as Markdown that shows it as it is."""
+    value = one_line(value)
+    for mark in "\\`*_[]<>|#":
+        value = value.replace(mark, "\\" + mark)
+    return value

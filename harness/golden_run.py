@@ -1,0 +1,247 @@
+"""Carries out `golden run`: reads everything, checks it, searches, reports, logs, gates."""
+
+import os
+import sys
+from typing import NamedTuple
+
+from harness.bm25 import BM25
+from harness.chunker import chunk_documents
+from harness.documents import as_id, read_chunks, read_documents
+from harness.evaluation import Evaluation, check_lengths, depth_for, evaluate_made
+from harness.files import canonical_hash, read_jsonl
+from harness.golden_items import golden_set, load_golden
+from harness.identity import Cache, check_metas, code_version
+from harness.normalize import normalizer, read_synonyms
+from harness.relevance import ChunkIndex
+from harness.searching import Found, load_function
+from metrics import RecordError, dump_json, load_record, quote, summarize, write_whole
+
+
+class Source(NamedTuple):
+    """Where results come from: a function that makes the search, its name, and what else identifies it."""
+
+    make: object
+    name: str
+    identity: dict
+
+
+def run(arguments):
+    """Everything that `golden run` does; gives its exit status."""
+    check_arguments(arguments)
+    index_identity = check_metas(arguments.index_meta, arguments.query_meta)
+    documents = read_documents(arguments.docs) if arguments.docs else None
+    chunks = read_index(arguments, documents)
+    golden = part_of(load_golden(arguments.golden, documents, chunks), arguments.part)
+    source = source_of(arguments, chunks, golden)
+    configuration = configuration_of(arguments, golden, source, index_identity)
+    check_floors(arguments, golden)
+    uses = note_holdout(arguments, golden, configuration)
+    evaluation = evaluate_cached(arguments, golden, chunks, source, configuration)
+    return publish(arguments, evaluation, configuration, ChunkIndex(chunks), uses)
+
+
+def check_arguments(arguments):
+    """Raise RecordError for options that cannot be."""
+    depth = depth_for(arguments.k) if arguments.depth is None else arguments.depth
+    check_lengths(arguments.k, depth)
+    if arguments.timeout <= 0:
+        raise RecordError(f"--timeout: expected seconds above 0, got {arguments.timeout:g}")
+    if arguments.junit and not arguments.floors:
+        raise RecordError("--junit: needs --floors")
+    check_window(arguments.size, arguments.overlap)
+    if arguments.cache and arguments.search and not arguments.index_meta:
+        raise RecordError("--cache: needs --index-meta and --query-meta, as nothing else says when your index has changed")
+
+
+def check_window(size, overlap):
+    """Raise RecordError unless 0 <= overlap < size."""
+    if not 0 <= overlap < size:
+        raise RecordError(f"--size, --overlap: expected 0 <= overlap < size, got overlap {overlap} and size {size}")
+
+
+def read_index(arguments, documents):
+    """The chunks of the index as {id: Chunk}: given ones, or cut from the documents for the embedded search; else None."""
+    if arguments.chunks:
+        return read_chunks(arguments.chunks, documents)
+    if documents is None or arguments.search or arguments.results:
+        return None
+    return chunk_documents(documents, arguments.split, arguments.size, arguments.overlap)
+
+
+def part_of(golden, part):
+    """The questions of one part only."""
+    if part is None:
+        return golden
+    items = [item for item in golden.items if item.split == part]
+    if not items:
+        raise RecordError(f"{golden.name}: no question has split {quote(part)}; make the split with: golden split")
+    return golden_set(f"{golden.name} ({part})", items, golden.warnings)
+
+
+def source_of(arguments, chunks, golden):
+    """The Source that the options name."""
+    if arguments.search:
+        return Source(lambda: load_function(arguments.search), arguments.search, {})
+    if arguments.results:
+        results = read_results(arguments.results)
+        by_question = {item.question: results.get(item.id) for item in golden.items}
+        return Source(lambda: by_question.get, arguments.results, {"results_sha256": canonical_hash(results)})
+    if not chunks:
+        raise RecordError("nothing to search: give --search MODULE:FUNCTION, --results FILE, or --docs or --chunks for the embedded BM25")
+    if not any(chunk.text for chunk in chunks.values()):
+        raise RecordError(f"{arguments.chunks}: no chunk has a text, which the embedded search needs")
+    identity = {"chunks_sha256": canonical_hash([list(chunk) for chunk in chunks.values()]), "normalize": arguments.normalize}
+    if not arguments.chunks:
+        identity.update(split=arguments.split, size=arguments.size, overlap=arguments.overlap)
+    replace = read_synonyms(arguments.synonyms) if arguments.synonyms else None
+    change = normalizer(arguments.normalize, replace)
+    if replace:
+        identity["synonyms_sha256"] = canonical_hash(replace.canonical)
+    return Source(lambda: embedded(chunks, change), "BM25", identity)
+
+
+def embedded(chunks, change):
+    """The embedded search over chunks, with a normalization of texts and questions."""
+    index = BM25({name: change(chunk.text) for name, chunk in chunks.items()})
+    return lambda question, k: index.search(change(question), k)
+
+
+def read_results(path):
+    """{question id: retrieved ids} from a JSON Lines file, or from a JSON file with a list of the same objects."""
+    if path.endswith(".json"):
+        from metrics import read_json
+
+        value, where = read_json(path)[0], "entry"
+        rows = list(enumerate(value if isinstance(value, list) else [value], 1))
+    else:
+        rows, where = read_jsonl(path), "line"
+    results, problems = {}, []
+    for number, value in rows:
+        place = f"{path}: {where} {number}"
+        try:
+            name = as_id(value["id"])
+            if name in results:
+                problems.append(f"{place}: id: duplicate id {quote(name)}")
+            results[name] = value["retrieved"]
+        except (TypeError, KeyError, ValueError):
+            problems.append(f"{place}: expected an object with id and retrieved (a list of chunk ids), got {quote(value)}")
+    if problems:
+        raise RecordError(problems)
+    return results
+
+
+def configuration_of(arguments, golden, source, index_identity):
+    """What was run, as a JSON value: everything that could change a result is in it."""
+    module = arguments.search.partition(":")[0] if arguments.search else None
+    configuration = {"search": source.name, "k": arguments.k,
+                     "depth": depth_for(arguments.k) if arguments.depth is None else arguments.depth,
+                     "golden_sha256": golden.sha256, "unanswerable": arguments.unanswerable, **source.identity,
+                     "code_version": arguments.code_version or code_version(*([module] if module else [])),
+                     "index": index_identity}
+    return {**configuration, "configuration_sha256": canonical_hash(configuration)}
+
+
+def check_floors(arguments, golden):
+    """Refuse floors that were set on something else before a search is made."""
+    if arguments.floors:
+        from harness.gate import Measured, check_same, read_floors
+
+        kinds = sorted({item.type for item in golden.items if item.answerable})
+        counts = {kind: sum(item.type == kind and item.answerable for item in golden.items) for kind in kinds}
+        check_same(read_floors(arguments.floors), Measured(golden.sha256, arguments.k, counts, {}), arguments.floors)
+
+
+def note_holdout(arguments, golden, configuration):
+    """Enter the use of holdout questions in their ledger, before the search; gives the number of uses, or None."""
+    from harness.golden import LEDGER
+    from harness.holdout import note_use
+    from harness.runlog import now
+
+    held = [item.id for item in golden.items if item.split == "holdout"]
+    if not held:
+        return None
+    path = arguments.ledger or os.path.join(os.path.dirname(arguments.golden[0]), LEDGER)
+    return note_use(path, {"time": now(), "golden": golden.name, "golden_sha256": golden.sha256, "holdout_questions": len(held),
+                           "search": configuration["search"], "k": arguments.k,
+                           "configuration_sha256": configuration["configuration_sha256"]})
+
+
+def evaluate_cached(arguments, golden, chunks, source, configuration):
+    """The Evaluation, searched or from the cache."""
+    cache = Cache(arguments.cache) if arguments.cache else None
+    kept = cache.get(configuration) if cache else None
+    results = {name: Found(tuple(ids), tuple(again), None) for name, (ids, again) in kept.items()} if kept else None
+    evaluation = evaluate_made(golden, source.make, arguments.k, depth=configuration["depth"], chunks=chunks,
+                               timeout=arguments.timeout if arguments.search else None,
+                               unanswerable=arguments.unanswerable, identity=identity_of(configuration), results=results)
+    if cache and not kept and not evaluation.errors:
+        cache.put(configuration, {row["id"]: [row["retrieved"], row["duplicates"]]
+                                  for row in evaluation.questions + evaluation.unanswerable})
+    return evaluation
+
+
+def identity_of(configuration):
+    """What the record says of the search."""
+    return {"name": configuration["search"], **{key: value for key, value in configuration.items()
+                                                if value is not None and key not in ("search", "k", "depth", "unanswerable")}}
+
+
+def publish(arguments, evaluation: Evaluation, configuration, index, uses):
+    """Show and write the report, log the run, gate it; gives the exit status."""
+    from harness.golden_report import report_of
+
+    report = report_of(evaluation, configuration, index, arguments.production_k)
+    report["holdout_uses"] = uses
+    void = len(evaluation.errors) > arguments.max_errors
+    if not void and arguments.log:
+        from harness.runlog import add, entry_lines, entry_of, now
+
+        report["log"] = add(arguments.log, entry_of(evaluation, configuration, now()))
+        for line in entry_lines(report["log"]):
+            print(f"logged {line}" if not line.startswith(" ") else line, file=sys.stderr)
+    show(arguments.format, report)
+    write_reports(arguments, evaluation, report)
+    if void:
+        print(f"error: {len(evaluation.errors)} of {len(evaluation.questions)} searches failed, more than --max-errors"
+              f" {arguments.max_errors}; the first: {evaluation.errors[0]['id']}: {evaluation.errors[0]['error']}", file=sys.stderr)
+        return 2
+    return gated(arguments, evaluation)
+
+
+def gated(arguments, evaluation):
+    """The exit status by the floors, if there are any."""
+    if not arguments.floors:
+        return 0
+    from harness.gate import gate, measured
+    from harness.golden import report_gate
+
+    stream = sys.stderr if arguments.format == "json" else sys.stdout
+    return report_gate(gate(arguments.floors, measured(evaluation)), arguments.junit, stream)
+
+
+def show(form, report):
+    """Print the report."""
+    from harness.golden_report import markdown_report, text_report
+
+    print({"text": text_report, "markdown": markdown_report, "json": dump_json}[form](report), end="")
+
+
+def write_reports(arguments, evaluation, report):
+    """Write the files that the options ask for."""
+    from harness.golden_page import html_report
+    from harness.golden_report import markdown_report, text_report
+
+    if arguments.html:
+        write_whole(arguments.html, html_report(report))
+    if not arguments.output:
+        return
+    folder = os.path.join(arguments.output, "records")
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be made: {error.strerror}") from None
+    record = os.path.join(folder, "golden.json")
+    write_whole(record, dump_json(evaluation.record))
+    write_whole(os.path.join(folder, "golden-summary.json"), dump_json(summarize(load_record(record))))
+    for kind, form in (("txt", text_report), ("md", markdown_report), ("html", html_report), ("json", dump_json)):
+        write_whole(os.path.join(arguments.output, f"report.{kind}"), form(report))

@@ -1,0 +1,187 @@
+"""The history of golden runs: one JSON file a day, each run marked where a metric fell, and a chart of it all.
+
+The log records and marks; it changes nothing else.
+"""
+
+import os
+import re
+from datetime import datetime, timezone
+from decimal import Decimal
+
+from harness.evaluation import METRICS
+from harness.gate import exact
+from harness.locks import locked
+from metrics import RecordError, dump_json, quote, read_json, write_whole
+
+FALL = Decimal("0.05")
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
+COMPARABLE = {"golden_sha256": "golden set", "k": "k", "depth": "depth", "index": "index identity"}
+NEEDED = {"time": str, "golden_sha256": str, "k": int, "depth": int, "questions": dict, "metrics": dict, "errors": int}
+
+
+def now():
+    """The time in UTC, to the second: 2026-01-31T08:15:00Z."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def entry_of(evaluation, configuration, time):
+    """The log's entry for a run: when, on what, with which configuration, and every metric overall and by type."""
+    types = {kind: {name: block[name] for name in METRICS} for kind, block in evaluation.types.items()}
+    return {"time": time, "golden": evaluation.golden.name, "golden_sha256": evaluation.golden.sha256, "k": evaluation.k,
+            "depth": evaluation.depth, "index": configuration.get("index"), "configuration": configuration,
+            "questions": {kind: block["n"] for kind, block in evaluation.types.items()}, "errors": len(evaluation.errors),
+            "metrics": {"overall": evaluation.metrics, **types}}
+
+
+def read_log(folder):
+    """Every entry in a folder of daily files, oldest first. Raises RecordError; a folder that isn't there is an empty log."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if DAY.fullmatch(name))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be read: {error.strerror}") from None
+    return [entry for name in names for entry in read_day(os.path.join(folder, name))]
+
+
+def read_day(path):
+    """The entries in one day's file."""
+    value, _ = read_json(path)
+    runs = value.get("runs") if isinstance(value, dict) else None
+    if not isinstance(runs, list):
+        raise RecordError(f'{path}: expected an object {{"runs": […]}}, got {quote(value)}')
+    problems = [f"{path}: runs[{at}].{key}: expected {kind.__name__}, got {quote(entry.get(key) if isinstance(entry, dict) else entry)}"
+                for at, entry in enumerate(runs) for key, kind in NEEDED.items()
+                if not isinstance(entry, dict) or type(entry.get(key)) is not kind]
+    if problems:
+        raise RecordError(problems)
+    return runs
+
+
+def add(folder, entry):
+    """Add a run to the log and give the entry with its marks: `compared_with`, `not_comparable`, `needs_review`."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be made: {error.strerror}") from None
+    with locked(os.path.join(folder, "log")):
+        before = read_log(folder)
+        entry = {**entry, **marks(entry, before)}
+        path = os.path.join(folder, entry["time"][:10] + ".json")
+        runs = [*(read_day(path) if os.path.exists(path) else []), entry]
+        write_whole(path, dump_json({"runs": runs}))
+    return entry
+
+
+def differing(entry, other):
+    """What makes two runs not comparable, in words: a list, empty when they are comparable."""
+    return [f"another {what}" for key, what in COMPARABLE.items() if entry.get(key) != other.get(key)]
+
+
+def comparable_runs(entries):
+    """The runs that are comparable with the last one, oldest first, and it."""
+    return [entry for entry in entries if not differing(entries[-1], entry)]
+
+
+def marks(entry, before):
+    """What the log says of a run beside its numbers."""
+    found = {}
+    if before and (why := differing(entry, before[-1])):
+        found["not_comparable"] = f"with the run of {before[-1]['time']}: {', '.join(why)}"
+    earlier = next((other for other in reversed(before) if not differing(entry, other)), None)
+    if earlier:
+        found["compared_with"] = earlier["time"]
+        if fallen := falls(earlier["metrics"], entry["metrics"]):
+            found["needs_review"] = fallen
+    return found
+
+
+def falls(before, after):
+    """Every metric, overall or of a type, that fell by 0.05 or more, or has no value any more."""
+    fallen = []
+    for group, values in before.items():
+        for name, old in values.items():
+            new = after.get(group, {}).get(name)
+            if old is not None and (new is None or exact(old) - exact(new) >= FALL):
+                fallen.append({"group": group, "metric": name, "before": old, "after": new})
+    return fallen
+
+
+def entry_lines(entry):
+    """A run of the log as lines of text."""
+    values = entry["metrics"]["overall"]
+    numbers = "  ".join(f"{name} {values[name]:.3f}" for name in ("hit", "mrr", "ndcg") if values.get(name) is not None)
+    lines = [f"{entry['time']}  k {entry['k']}  {numbers}" + (f"  {entry['errors']} failed" if entry["errors"] else "")]
+    if "not_comparable" in entry:
+        lines.append(f"  not comparable {entry['not_comparable']}")
+    for fall in entry.get("needs_review", ()):
+        new = "no value" if fall["after"] is None else f"{fall['after']:.3f}"
+        lines.append(f"  needs review: {fall['group']} {fall['metric']} {fall['before']:.3f} -> {new} (run of {entry['compared_with']})")
+    return lines
+
+
+SHOWN = ("hit", "mrr", "ndcg", "recall")
+
+
+def plot(entries):
+    """The history as an SVG: hit, MRR, nDCG and recall over the runs, broken where runs are not comparable."""
+    from svg_figures import SERIES, Figure, Scale, count, label, score
+
+    entries = [entry for entry in entries if entry["metrics"].get("overall")]
+    if not entries:
+        raise RecordError("the log has no runs to draw; add one with: golden run … --log")
+    figure = Figure("golden-log", "Retrieval over time",
+                    f"{count(len(entries), 'run')} from {entries[0]['time'][:10]} to {entries[-1]['time'][:10]}, "
+                    "fraction of 1; a line is broken where the golden set, k, depth or index changed")
+    figure.key(list(zip(SERIES, SHOWN)))
+    figure.y += 10
+    left, right, height = figure.left + 34, figure.right - 12, 220
+    across = Scale(0, max(1, len(entries) - 1), left, right)
+    up = Scale(0, 1, figure.y + height, figure.y)
+    figure.y_axis(up, [0, 0.2, 0.4, 0.6, 0.8, 1], left, right, baseline=0)
+    for series, name in zip(SERIES, SHOWN):
+        draw_history(figure, series, name, entries, across, up)
+    figure.y += height + 8
+    draw_reviews(figure, entries, across)
+    draw_dates(figure, entries, across)
+    last = entries[-1]["metrics"]["overall"]
+    return figure.svg(f"Last run, {label(entries[-1]['time'])}: " + ", ".join(f"{name} {score(last.get(name))}" for name in SHOWN))
+
+
+def draw_history(figure, series, name, entries, across, up):
+    """One metric's line, broken between runs that are not comparable, with a mark on every run."""
+    points = []
+    for at, entry in enumerate(entries):
+        value = entry["metrics"]["overall"].get(name)
+        if at and differing(entry, entries[at - 1]):
+            points.append((across(at), None))
+        points.append((across(at), None if value is None else up(value)))
+    figure.curve(points, series)
+    if len(entries) <= 40:
+        for x, y in points:
+            if y is not None:
+                figure.mark(x, y, series, small=True)
+
+
+def draw_reviews(figure, entries, across):
+    """A mark and the words under every run that needs review."""
+    marked = [at for at, entry in enumerate(entries) if entry.get("needs_review")]
+    if marked:
+        for at in marked:
+            x = across(at)
+            figure.bar(x - 3, figure.y, x + 3, figure.y + 6, "third")
+        figure.y += 10
+        figure.paragraph(f"Squares under the chart: runs that need review ({len(marked)}).")
+
+
+def draw_dates(figure, entries, across):
+    """The dates of the runs, as many as have room; a day is named once."""
+    from svg_figures import spaced, text_width
+
+    firsts = [at for at, entry in enumerate(entries) if not at or entry["time"][:10] != entries[at - 1]["time"][:10]]
+    places, days = [across(at) for at in firsts], [entries[at]["time"][:10] for at in firsts]
+    figure.y += 12
+    for at in spaced(places, [text_width(day) for day in days]):
+        anchor = "start" if at == 0 else "end" if at == len(days) - 1 and places[at] > figure.right - 60 else "middle"
+        figure.text(places[at], figure.y, days[at], anchor=anchor)
+    figure.y += 8
