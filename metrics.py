@@ -1071,12 +1071,12 @@ def table_rows(table, summary):
 def check_rows(summary):
     """The table of checks: a row each, with the worst value, the threshold and the verdict."""
     return [["check", "worst value", "threshold", "failing", "verdict"],
-            *([name, f"{own['value']:.7g}", " ".join(f"{key.replace('_', ' ')} {own[key]}" for key in ("at_least", "at_most") if key in own),
+            *([name, f"{own['value']:.7g}", f"at least {own['at_least']}" if "at_least" in own else f"at most {own['at_most']}",
                f"{own['failing']} of {own['values']}", "pass" if own["passed"] else "FAIL"] for name, own in summary["checks"].items())]
 
 
-def block_tables(title, block, summary):
-    """(heading, rows, notes) of each table that shows a block."""
+def block_tables(title, block, summary, markdown=False):
+    """(heading, rows, notes) of each table that shows a block; the answerable queries have a table of their own in Markdown only."""
     if isinstance(block, Table):
         yield f"{title}: mean {block.measure}", table_rows(block, summary), ()
     elif isinstance(block, Checks):
@@ -1084,7 +1084,7 @@ def block_tables(title, block, summary):
     else:
         yield (f"{title}: {summary['queries']:,} queries, {summary['graded_pairs']:,} graded pairs", panel_rows(summary),
                panel_notes(block, summary))
-        if 0 < summary["answerable"]["queries"] < summary["queries"]:
+        if markdown and 0 < summary["answerable"]["queries"] < summary["queries"]:
             yield f"{title}, answerable: {summary['answerable']['queries']:,} queries", panel_rows(summary["answerable"]), ()
         if "types" in summary:
             yield f"{title}, by type", type_rows(summary["types"], block.cutoffs), ()
@@ -1286,9 +1286,10 @@ def main(argv=None):
                   "recomputed": None if recomputed is MISSING else recomputed} for file, place, stored, recomputed in found]
         print(dump_json({"summaries": {record.name: own for (_, record), own in zip(records, summaries)}, "differences": found}), end="")
     else:
+        markdown = arguments.format == "markdown"
         tables = [table for (_, record), summary in zip(records, summaries) for place, block in record.blocks.items()
-                  for table in block_tables(f"{record.name} {place}".strip(), block, _section(summary, place))]
-        print(render(tables, arguments.format == "markdown"), *lines, sep="\n")
+                  for table in block_tables(f"{record.name} {place}".strip(), block, _section(summary, place), markdown)]
+        print(render(tables, markdown), *lines, sep="\n")
     return 1 if found else 0
 
 
