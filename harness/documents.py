@@ -29,6 +29,14 @@ class Chunk(NamedTuple):
     text: str
 
 
+def shown(value):
+    """A value of any kind as an error shows it: its type's name, and the value where it can be written."""
+    try:
+        return f"{type(value).__name__} {quote(value)}"
+    except Exception:  # a foreign object may fail at anything that is asked of it
+        return type(value).__name__
+
+
 def as_id(value):
     """The text of an id given as text or as a whole number (also a whole number of another library).
 
@@ -37,12 +45,13 @@ def as_id(value):
     if isinstance(value, str):
         text = str(value)
     elif type(value).__name__ in ("bool", "bool_"):
-        raise ValueError(f"expected an id (text or a whole number), got {quote(value)}")
+        raise ValueError(f"expected an id (text or a whole number), got {quote(bool(value))}")
     else:
         try:
             text = str(index(value))
         except (TypeError, ValueError):
-            raise ValueError(f"expected an id (text or a whole number), got {quote(value)}") from None
+            got = "nothing" if value is None else shown(value)
+            raise ValueError(f"expected an id (text or a whole number), got {got}") from None
     if not text.isprintable():
         text_problem(text)
     if not text.strip():

@@ -144,7 +144,7 @@ class _Reader:
             return as_id(value)
         except ValueError as error:
             self.sound = False
-            self.problems.append(f"{self.place}: {key}: {error}" + ("" if key in self.value or "[" in key else " (missing)"))
+            self.problems.append(f"{self.place}: {key}: {error}")
 
     def text(self, key):
         """A text that is not blank and can be written to a file."""

@@ -130,8 +130,8 @@ def unattainable_lines(report):
     lost = sum(not row["attainable"] for row in rows)
     without = "  ".join(f"{name} {number(report['attainable'][name])}" for name in ("hit", "recall", "mrr", "ndcg"))
     spans = sum(len(row["spans"]) for row in rows)
-    return [f"{spans} spans are in no chunk of this index as a whole ({', '.join(row['id'] for row in rows[:10])}"
-            f"{', …' if len(rows) > 10 else ''}); {lost} questions cannot be answered from it and count as missed above.",
+    return [f"Spans that no chunk of this index holds as a whole: {spans}, in {', '.join(row['id'] for row in rows[:10])}"
+            f"{', …' if len(rows) > 10 else ''}. Questions that cannot be answered from it, and count as missed above: {lost}.",
             f"Without them ({report['attainable']['n']} questions): {without}"]
 
 
@@ -139,12 +139,17 @@ def counted_lines(report):
     """Counts of duplicates and short results."""
     lines = []
     if report["duplicates"]:
-        lines.append(f"{len(report['duplicates'])} questions got a chunk more than once; it counts once, at its first rank: "
+        lines.append(f"{counted(report['duplicates'])} got a chunk more than once; it counts once, at its first rank: "
                      + ", ".join(list(report["duplicates"])[:10]))
     if report["fewer_than_k"]:
-        lines.append(f"{len(report['fewer_than_k'])} questions got fewer than {report['k']} results: "
+        lines.append(f"{counted(report['fewer_than_k'])} got fewer than {report['k']} results: "
                      + ", ".join(report["fewer_than_k"][:10]))
     return lines
+
+
+def counted(questions):
+    """How many questions: "1 question", "2 questions"."""
+    return f"{len(questions)} question" + ("s" if len(questions) != 1 else "")
 
 
 def missed_lines(row):

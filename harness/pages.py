@@ -20,9 +20,9 @@ p{margin:6px 0}.muted{color:var(--muted)}.bad{color:var(--bad);font-weight:600}
 ul{margin:6px 0;padding-left:22px}code{font:13px ui-monospace,SFMono-Regular,Consolas,monospace;overflow-wrap:anywhere}
 .scroll{overflow-x:auto;border:1px solid var(--edge);border-radius:6px;margin:8px 0}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{padding:6px 10px;text-align:left;vertical-align:top;border-top:1px solid var(--edge);overflow-wrap:anywhere}
+th,td{padding:6px 10px;text-align:left;vertical-align:top;border-top:1px solid var(--edge);overflow-wrap:break-word}
 thead th{border-top:0;background:var(--card);white-space:nowrap;position:sticky;top:0}
-.number{text-align:right;white-space:nowrap;overflow-wrap:normal}
+.number{text-align:right}.number,.choice{white-space:nowrap}td{max-width:420px}
 small{color:var(--muted);font-size:12px}tfoot td{font-weight:600;background:var(--card)}
 th button{all:unset;cursor:pointer;font-weight:600}th button:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 th button::after{content:" \\2195";color:var(--muted)}th[aria-sort=ascending] button::after{content:" \\2191";color:var(--ink)}
@@ -132,7 +132,8 @@ def table(name, columns, rows, foot=None, filters=False):
 
 
 def _class(column):
-    return ' class="number"' if column.number else ""
+    kind = " ".join(["number"] * column.number + ["choice"] * column.choice)
+    return f' class="{kind}"' if kind else ""
 
 
 def _cell(column, value):

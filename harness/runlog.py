@@ -114,36 +114,40 @@ def entry_lines(entry):
     lines = [f"{entry['time']}  k {entry['k']}  {numbers}" + (f"  {entry['errors']} failed" if entry["errors"] else "")]
     if "not_comparable" in entry:
         lines.append(f"  not comparable {entry['not_comparable']}")
+    fallen = {}
     for fall in entry.get("needs_review", ()):
         new = "no value" if fall["after"] is None else f"{fall['after']:.3f}"
-        lines.append(f"  needs review: {fall['group']} {fall['metric']} {fall['before']:.3f} -> {new} (run of {entry['compared_with']})")
-    return lines
+        fallen.setdefault(fall["group"], []).append(f"{fall['metric']} {fall['before']:.3f} -> {new}")
+    if fallen:
+        lines.append(f"  needs review, compared with the run of {entry['compared_with']}:")
+    return lines + [f"    {group}: {', '.join(falls)}" for group, falls in fallen.items()]
 
 
-SHOWN = ("hit", "mrr", "ndcg", "recall")
+SHOWN = ("hit", "mrr", "ndcg")
 
 
 def plot(entries):
-    """The history as an SVG: hit, MRR, nDCG and recall over the runs, broken where runs are not comparable."""
-    from svg_figures import SERIES, Figure, Scale, count, label, score
+    """The history as an SVG: hit, MRR and nDCG over the runs, broken where runs are not comparable."""
+    from svg_figures import SERIES, Figure, Scale, count, label, score, ticks
 
     entries = [entry for entry in entries if entry["metrics"].get("overall")]
     if not entries:
         raise RecordError("the log has no runs to draw; add one with: golden run … --log")
-    figure = Figure("golden-log", "Retrieval over time",
-                    f"{count(len(entries), 'run')} from {entries[0]['time'][:10]} to {entries[-1]['time'][:10]}, "
-                    "fraction of 1; a line is broken where the golden set, k, depth or index changed")
+    figure = Figure("golden-log", "Retrieval over time", f"{count(len(entries), 'run')}, fractions of 1, all questions; "
+                    "a line is broken where the golden set, k or index changed")
     figure.key(list(zip(SERIES, SHOWN)))
     figure.y += 10
     left, right, height = figure.left + 34, figure.right - 12, 220
     across = Scale(0, max(1, len(entries) - 1), left, right)
-    up = Scale(0, 1, figure.y + height, figure.y)
-    figure.y_axis(up, [0, 0.2, 0.4, 0.6, 0.8, 1], left, right, baseline=0)
+    values = [entry["metrics"]["overall"].get(name) for entry in entries for name in SHOWN]
+    low = int(min((value for value in values if value is not None), default=0) * 5) / 5  # down to a fifth
+    up = Scale(min(low, 0.8), 1, figure.y + height, figure.y)
+    figure.y_axis(up, ticks(up.low, 1, 5), left, right, baseline=0)
     for series, name in zip(SERIES, SHOWN):
         draw_history(figure, series, name, entries, across, up)
     figure.y += height + 8
-    draw_reviews(figure, entries, across)
     draw_dates(figure, entries, across)
+    draw_reviews(figure, entries, across)
     last = entries[-1]["metrics"]["overall"]
     return figure.svg(f"Last run, {label(entries[-1]['time'])}: " + ", ".join(f"{name} {score(last.get(name))}" for name in SHOWN))
 
@@ -165,13 +169,15 @@ def draw_history(figure, series, name, entries, across, up):
 
 def draw_reviews(figure, entries, across):
     """A mark and the words under every run that needs review."""
+    from svg_figures import count
+
     marked = [at for at, entry in enumerate(entries) if entry.get("needs_review")]
     if marked:
         for at in marked:
             x = across(at)
             figure.bar(x - 3, figure.y, x + 3, figure.y + 6, "third")
-        figure.y += 10
-        figure.paragraph(f"Squares under the chart: runs that need review ({len(marked)}).")
+        figure.y += 12
+        figure.paragraph(f"Squares under the chart: {count(len(marked), 'run')} to review, as a metric fell by 0.05 or more.")
 
 
 def draw_dates(figure, entries, across):

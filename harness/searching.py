@@ -14,7 +14,7 @@ from inspect import signature
 from operator import attrgetter
 from typing import NamedTuple
 
-from harness.documents import as_id
+from harness.documents import as_id, shown
 from harness.files import Progress
 from metrics import RecordError, quote
 
@@ -72,11 +72,11 @@ def distinct(result, depth):
     distinct(["a", "a", 7, "7", "b"], 2) is (("a", "7"), ("a",)). Raises RecordError for what is no sequence of ids.
     """
     if isinstance(result, (str, bytes, Mapping, Set)) or not hasattr(result, "__iter__"):
-        kind = {"NoneType": "None", "coroutine": "a coroutine: wrap the search in asyncio.run"}.get(
-            type(result).__name__, f"{type(result).__name__} {quote(result)}")
-        if hasattr(result, "close"):
+        got = "None" if result is None else shown(result)
+        if type(result).__name__ == "coroutine":
             result.close()
-        raise RecordError(f"expected a list of chunk ids, best first, got {kind}")
+            got = "a coroutine: wrap the search in asyncio.run"
+        raise RecordError(f"expected a list of chunk ids, best first, got {got}")
     ids, duplicates = {}, {}
     for rank, value in enumerate(result, 1):
         try:
