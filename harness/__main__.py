@@ -7,6 +7,8 @@ COMMANDS = {
     "golden": ("harness.golden", "measure a search on a golden set of questions: run, gate, ratchet, log, split, check"),
     "sweep": ("harness.sweep", "try chunk sizes, splits, overlaps and normalizations on a golden set"),
     "record": ("harness.record", "turn runs and qrels into a record"),
+    "benchmark": ("harness.benchmark", "average benchmark results by suites, or audit published averages"),
+    "spearman": ("harness.spearman", "rank correlation of gold and predicted scores"),
 }
 
 USAGE = "usage: python -m harness COMMAND …   (python -m harness COMMAND --help tells more)\n"
