@@ -3,14 +3,12 @@
     python metrics.py --directory .          check the summaries in ./records (or in . itself)
     python metrics.py --directory . --write  write them
 
-What is here, in this order:
-
-    files        read_json, write_whole, run_command     strict JSON in, whole files out, errors without tracebacks
-    records      load_record -> Panel, Table, Checks     validation in one place; RecordError lists every problem
-    metrics      hit, precision, recall, ndcg, mrr       each a ratio of per-query sums
-    statistics   mean_interval, compare, holm            Student's t on per-query influences
-    summaries    summarize, differences                  what a summary holds, and where a stored one differs
-    screen       block_tables, render, explain, main     the command line
+    files        read_json, write_whole, run_command   strict JSON in, whole files out, errors without tracebacks
+    records      load_record -> Panel, Table, Checks   validation in one place; RecordError lists every problem
+    metrics      hit, precision, recall, ndcg, mrr     each a ratio of per-query sums
+    statistics   mean_interval, compare, holm          Student's t on per-query influences
+    summaries    summarize, differences                what a summary holds, and where a stored one differs
+    screen       block_tables, render, explain, main   the command line
 
 A record holds ranked relevance grades and no texts; records/README.md describes the format. This file imports only the
 standard library and works when it is copied alone beside somebody's records.
@@ -25,7 +23,9 @@ from operator import and_, gt, lt, mul, sub, truediv
 
 FORMAT = 1
 EXCLUDED = 255  # the byte of an excluded position in a ranking
+EXCLUDED_BYTE = b"\xff"
 MAX_GRADE = 100  # 2^100 - 1 is still an exact float; a larger grade is a mistake
+MAX_COUNT = 10**18  # of passages; sums of such counts are still printed whole
 MAX_BYTES = 128 * 2**20  # the largest file that is read: parsed JSON takes about ten times its size in memory
 
 
@@ -40,23 +40,20 @@ class RecordError(ValueError):
         super().__init__("\n".join(self.problems))
 
 
-class _Refused:
-    """Stands in a parsed JSON value for something that strict JSON does not allow, until its place is known."""
+class _Refused(str):
+    """Stands in a parsed JSON value for something that strict JSON does not allow, and says why, until its place is known."""
 
-    def __init__(self, why):
-        self.why = why
+
+MISSING = _Refused("nothing")  # stands for a value that one of two summaries lacks
 
 
 def quote(value):
-    """A value as an error shows it: JSON text of at most 60 characters, with the kind where quotes do not tell it."""
+    """A value as an error shows it: JSON text of at most 60 characters, with its kind where that is not plain."""
     import json
 
-    if isinstance(value, _Refused):
-        return value.why
-    text = json.dumps(value, ensure_ascii=False)
-    text = text if len(text) <= 60 else text[:57] + "..."
-    kind = {str: "a string", list: "a list", dict: "an object"}.get(type(value))
-    return f"{text} ({kind})" if kind else text
+    text = value if isinstance(value, _Refused) else json.dumps(value, ensure_ascii=False)
+    kind = {str: " (a string)", list: " (a list)", dict: " (an object)"}.get(type(value), "")
+    return (text if len(text) <= 60 else text[:57] + "...") + kind
 
 
 def read_bytes(path):
@@ -96,14 +93,14 @@ def parse_json(text, name):
     def finite(digits):
         return number if isfinite(number := float(digits)) else refuse(f"expected a finite number, got {digits[:60]}")
 
+    def integer(digits):  # only used after int() has refused a number of thousands of digits
+        return int(digits) if len(digits) < 400 else refuse(f"the number {digits[:12]}... is too large")
+
     def unique(pairs):
         if len(members := dict(pairs)) == len(pairs):
             return members
         keys = [key for key, _ in pairs]
         return refuse(f'duplicate key "{next(key for key in keys if keys.count(key) > 1)}"')
-
-    def integer(digits):  # only used after int() has refused a number of thousands of digits
-        return int(digits) if len(digits) < 400 else refuse(f"the number {digits[:12]}... is too large")
 
     hooks = {"object_pairs_hook": unique, "parse_float": finite, "parse_constant": lambda word: refuse(f"{word} is not valid JSON")}
     try:
@@ -117,7 +114,7 @@ def parse_json(text, name):
     except RecursionError:
         raise RecordError(f"{name}: nested too deeply") from None
     if refused:
-        raise RecordError([f"{name}: {place or 'top level'}: {item.why}" for place, item in _refusals(value, "")])
+        raise RecordError([f"{name}: {place or 'top level'}: {why}" for place, why in _refusals(value, "")])
     return value
 
 
@@ -127,7 +124,6 @@ def _at(place, key):
 
 
 def _refusals(value, place):
-    """Every (place, _Refused) inside a parsed value."""
     if isinstance(value, _Refused):
         yield place, value
     elif isinstance(value, (dict, list)):
@@ -174,29 +170,25 @@ def run_command(body):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no reason to stop
     try:
-        status = body()
-        sys.stdout.flush()
-        return status
+        status, problems = body(), []
+        print(end="", flush=True)
     except RecordError as error:
         hidden = len(error.problems) - 20
-        return _stop([f"error: {problem}" for problem in error.problems[:20]] + [f"and {hidden:,} more problems"] * (hidden > 0), 2)
+        status, problems = 2, [f"error: {problem}" for problem in error.problems[:20]] + [f"and {hidden:,} more problems"] * (hidden > 0)
     except BrokenPipeError:
-        return _stop([], 141)
+        status, problems = 141, []
     except OSError as error:
-        return _stop([f"error: {error.filename or 'output'}: {error.strerror or error}"], 2)
+        status, problems = 2, [f"error: {error.filename or 'output'}: {error.strerror or error}"]
     except (MemoryError, RecursionError) as error:
-        return _stop([f"error: the input is too large ({type(error).__name__})"], 2)
+        status, problems = 2, [f"error: the input is too large ({type(error).__name__})"]
     except KeyboardInterrupt:
-        return _stop(["interrupted"], 130)
-
-
-def _stop(lines, status):
-    """Say why on stderr and leave nothing for the interpreter to flush into a closed or full output."""
+        status, problems = 130, ["interrupted"]
     try:
-        sys.stdout.flush()
-    except OSError:
+        print(end="", flush=True)
+    except OSError:  # leave nothing for the interpreter to flush into a closed or full output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    print(*lines, sep="\n", end="\n" * bool(lines), file=sys.stderr)
+    for problem in problems:
+        print(problem, file=sys.stderr)
     return status
 
 
@@ -210,8 +202,7 @@ Checks = namedtuple("Checks", "place checks")  # checks: {name: (values, "at_lea
 
 PANEL_KEYS = {"about", "models", "depth", "cutoffs", "grades", "reference", "comparisons", "tolerance", "queries"}
 QUERY_KEYS = {"id", "type", "reference_grade_counts", "rankings", "selected"}
-POSITION_KEYS = {"grade", "excluded", "reason"}
-INTEGERS = {int}  # compared with the type itself, since true is an int to isinstance
+NUMBER = (int, float)  # compared with the type itself, since true is an int to isinstance
 
 
 def load_record(path):
@@ -222,21 +213,20 @@ def load_record(path):
 
 def parse_record(value, name, sha256=""):
     """The record in a parsed JSON value. Raises RecordError that lists every problem, each with its place."""
-    problems, warnings, blocks = [], [], {}
-    if not isinstance(value, dict):
-        raise RecordError(f"{name}: top level: expected an object, got {quote(value)}")
-    for path, block in find_blocks(value):
+    reader, blocks = _Reader(), {}
+    for path, block in find_blocks(reader.object(value, "top level")):
         place = ".".join(path)
-        read = _read_panel if _is_panel(block) else _read_checks if "checks" in block else _read_table
-        blocks[place] = read(block, place, problems, warnings)
+        read = reader.panel if _is_panel(block) else reader.checks if "checks" in block else reader.table
+        blocks[place] = read(block, place)
         for key in path:
-            if _check_name(key, place, problems, "section name"):
-                _expect("." not in key, place, "section names without dots", key, problems)
-    if not blocks:
-        problems.append("no panel, public table or checks in it; expected at least one of them")
-    if problems:
-        raise RecordError([f"{name}: {problem}" for problem in problems])
-    return Record(os.path.basename(name), sha256, blocks, [f"{name}: {warning}" for warning in warnings])
+            reader.name(key, place or "top level", "a section name")
+            reader.expect("." not in key and key != "signature", place, "section names without dots, and not signature", key)
+    reader.name(os.path.basename(name), "file name", "a name")
+    if not blocks and not reader.problems:
+        reader.problems.append("no panel, public table or checks in it; expected at least one of them")
+    if reader.problems:
+        raise RecordError([f"{name}: {problem}" for problem in reader.problems])
+    return Record(os.path.basename(name), sha256, blocks, [f"{name}: {warning}" for warning in reader.warnings])
 
 
 def find_blocks(value, path=()):
@@ -253,295 +243,239 @@ def _is_panel(value):
     return isinstance(value.get("queries"), list) or len(value.keys() & {"queries", "models", "cutoffs"}) > 1
 
 
-def _expect(holds, place, expected, value, problems, query=""):
-    """Note a problem unless it holds; gives back whether it does."""
-    if not holds:
-        problems.append(f"{place}: expected {expected}, got {quote(value)}{query}")
-    return holds
-
-
-def _object(value, place, problems):
-    """The object, or an empty one after noting that it is none."""
-    return value if _expect(isinstance(value, dict), place, "an object", value, problems) else {}
-
-
-def _warn_unknown(value, known, place, warnings):
-    warnings += [f"{_at(place, key)}: unknown key, not used; expected one of: {', '.join(sorted(known))}"
-                 for key in value if key not in known]
-
-
 def _is_count(value, least=0):
     return type(value) is int and value >= least
 
 
-def _is_score(value):
-    return type(value) in (int, float) and 0 <= value <= 1
+def _is_number(value, low=-1e300, high=1e300):
+    return type(value) in NUMBER and low <= value <= high
 
 
-def _check_name(text, place, problems, what="name"):
-    """Note what is wrong with an id or a name. Control characters and lone surrogates break reports and files."""
-    if not _expect(isinstance(text, str) and text.strip(), place, f"a {what} that is a string and not empty", text, problems):
-        return False
-    odd = "" if text.isprintable() else next((c for c in text if c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff"), "")
-    if odd:
-        kind = "control character" if odd < "\x80" else "lone surrogate"
-        problems.append(f"{place}: {what} {ascii(text)} has a {kind} U+{ord(odd):04X}; expected printable text")
-    return not odd
+class _Reader:
+    """Turns parsed JSON into blocks; notes every problem and warning on the way, each with its place."""
 
+    def __init__(self):
+        self.problems, self.warnings, self.query = [], [], ""
 
-def _read_scale(value, place, problems):
-    """(max grade, useful grade, gain name) of a panel's `grades`."""
-    grades = _object(value, place, problems)
-    top, gain = grades.get("max", 3), grades.get("gain", "exponential")
-    fine = _expect(_is_count(top, 1) and top <= MAX_GRADE, _at(place, "max"), f"an integer 1 to {MAX_GRADE}", top, problems)
-    useful = grades.get("useful", min(2, top) if fine else 2)
-    if fine:
-        _expect(_is_count(useful, 1) and useful <= top, _at(place, "useful"), f"an integer 1 to {top}", useful, problems)
-    _expect(gain in ("exponential", "linear"), _at(place, "gain"), '"exponential" or "linear"', gain, problems)
-    return top, useful, gain
+    def expect(self, holds, place, expected, value, hint=""):
+        """Note a problem unless it holds; gives back whether it does."""
+        if not holds:
+            self.problems.append(f"{place}: expected {expected}, got {quote(value)}{hint}{self.query}")
+        return holds
 
+    def object(self, value, place, known=None):
+        """The object, or an empty one after noting that it is none; keys that are not known are warned of."""
+        if not self.expect(isinstance(value, dict), place, "an object", value):
+            return {}
+        if known and not value.keys() <= known:
+            self.warnings += [f"{_at(place, key)}: unknown key, not used; expected one of {', '.join(sorted(known))}{self.query}"
+                              for key in value if key not in known]
+        return value
 
-def _read_comparisons(value, models, place, problems):
-    """The (base, candidate) pairs: the declared ones, or the first model against each other one."""
-    names = list(models)
-    if value is None:
-        return tuple((names[0], other) for other in names[1:])
-    if not _expect(isinstance(value, list), place, "a list of [base, candidate] pairs", value, problems):
-        return ()
-    for index, pair in enumerate(value):
-        known = isinstance(pair, list) and len(pair) == 2 and pair[0] != pair[1] and all(model in names for model in pair)
-        _expect(known and pair not in value[:index], f"{place}[{index}]", f"a new pair of two of the models {names}", pair, problems)
-    return tuple(tuple(pair) for pair in value if isinstance(pair, list))
+    def name(self, text, place, what):
+        """Note what is wrong with an id or a name: control characters and lone surrogates break reports and files."""
+        if self.expect(isinstance(text, str) and text.strip(), place, f"{what}, a string that is not empty", text):
+            for odd in () if text.isprintable() else text:
+                if odd < " " or "\x7f" <= odd <= "\x9f" or "\ud800" <= odd <= "\udfff":
+                    kind = "control character" if odd < "\xa0" else "lone surrogate"
+                    self.problems.append(f"{place}: {kind} U+{ord(odd):04X} in {ascii(text)}; expected {what} that can be printed")
 
-
-def _read_panel(value, place, problems, warnings):
-    """A Panel, or None after noting every problem of the object."""
-    before = len(problems)
-    _warn_unknown(value, PANEL_KEYS, place, warnings)
-    problems += [f"{_at(place, key)}: missing" for key in ("models", "cutoffs", "queries") if key not in value]
-    models = _object(value.get("models", {}), _at(place, "models"), problems)
-    _expect(models or "models" not in value, _at(place, "models"), "at least one model", models, problems)
-    for model, identity in models.items():
-        if _check_name(model, _at(place, "models"), problems):
-            _object(identity, _at(_at(place, "models"), model), problems)
-    depth, cutoffs, tolerance = value.get("depth", inf), value.get("cutoffs", [1]), value.get("tolerance", 1)
-    _expect(depth == inf or _is_count(depth, 1), _at(place, "depth"), "an integer of at least 1", depth, problems)
-    increasing = (isinstance(cutoffs, list) and cutoffs and all(_is_count(k, 1) for k in cutoffs)
-                  and all(map(lt, cutoffs, cutoffs[1:])))
-    if _expect(increasing, _at(place, "cutoffs"), "increasing integers k, each at least 1", cutoffs, problems) and _is_count(depth):
-        _expect(cutoffs[-1] <= depth, _at(place, "cutoffs"), f"none beyond the depth of {depth}", cutoffs, problems)
-    _expect(_is_score(tolerance) and tolerance, _at(place, "tolerance"), "a number above 0 and at most 1", tolerance, problems)
-    scale = _read_scale(value.get("grades", {}), _at(place, "grades"), problems)
-    comparisons = _read_comparisons(value.get("comparisons"), models, _at(place, "comparisons"), problems) if models else ()
-    if len(problems) > before:
-        return None
-    queries = _Queries(models, depth, scale[0], place, problems, warnings)
-    queries.read(value["queries"])
-    if len(problems) > before:
-        return None
-    panel = Panel(place, models, value.get("depth"), tuple(cutoffs), *scale, gain_table(scale[2], scale[0]), comparisons,
-                  value.get("tolerance"), *queries.columns())
-    _check_declared(value.get("reference", {}), panel, _at(place, "reference"), problems, warnings)
-    return panel
-
-
-class _Queries:
-    """Reads a panel's queries into columns: ids, types, counts, rankings, selected, reasons."""
-
-    def __init__(self, models, depth, top, place, problems, warnings):
-        self.models, self.depth, self.top, self.place = models, depth, top, _at(place, "queries")
-        self.problems, self.warnings = problems, warnings
-        self.no_counts = {str(grade): -1 if grade == 0 else 0 for grade in range(top + 1)}
-        self.allowed = bytes((*range(top + 1), EXCLUDED))
-        self.places, self.types, self.counts, self.selected, self.reasons = {}, [], [], [], {}
-        self.rankings = {model: [] for model in models}
-
-    def read(self, queries):
-        """Read every query; each problem is noted with the query's id."""
+    def panel(self, value, place):
+        """A Panel, or None after noting what is wrong."""
         found = len(self.problems)
-        some = isinstance(queries, list) and queries
-        if _expect(some, self.place, "a list of at least one query (no records to score)", queries, self.problems):
-            for index, query in enumerate(queries):
-                self.read_query(query, f"{self.place}[{index}]")
-        for what, column in (("type", self.types), ("selected", self.selected)) if len(self.problems) == found else ():
-            missing = column.count(None)
-            if 0 < missing < len(column):
-                self.problems.append(f"{self.place}[{column.index(None)}].{what}: missing here and in {missing:,} of {len(column):,}"
-                                     " queries; expected in every query or in none")
+        value = self.object(value, place, PANEL_KEYS)
+        self.problems += [f"{_at(place, key)}: missing" for key in ("models", "cutoffs", "queries") if key not in value]
+        models = self.object(value.get("models", {}), at := _at(place, "models"))
+        self.expect(models or "models" not in value, at, "at least one model", models)
+        for model, identity in models.items():
+            self.name(model, at, "a model's name")
+            self.object(identity, _at(at, model))
+        depth, cutoffs, tolerance = value.get("depth", inf), value.get("cutoffs", [1]), value.get("tolerance", 1)
+        self.expect(depth == inf or _is_count(depth, 1), _at(place, "depth"), "an integer of at least 1", depth)
+        increasing = isinstance(cutoffs, list) and cutoffs and all(_is_count(k, 1) for k in cutoffs) and all(map(lt, cutoffs, cutoffs[1:]))
+        if self.expect(increasing, at := _at(place, "cutoffs"), "increasing integers k, each at least 1", cutoffs) and _is_count(depth):
+            self.expect(cutoffs[-1] <= depth, at, f"none beyond the depth of {depth}", cutoffs)
+        self.expect(_is_number(tolerance, 0, 1) and tolerance, _at(place, "tolerance"), "a number above 0 and at most 1", tolerance)
+        scale = self.scale(value.get("grades", {}), _at(place, "grades"))
+        pairs = self.comparisons(value.get("comparisons"), list(models), _at(place, "comparisons"))
+        columns = self.queries(value["queries"], _at(place, "queries"), models, depth, scale[0]) if len(self.problems) == found else None
+        if len(self.problems) > found:
+            return None
+        panel = Panel(place, models, value.get("depth"), tuple(cutoffs), *scale, gain_table(scale[2], scale[0]), pairs,
+                      value.get("tolerance"), *columns)
+        held = {"queries": len(panel.ids), "graded_pairs": _graded_pairs(panel.counts), "excluded_positions":
+                {model: sum(ranking.count(EXCLUDED) for ranking in rankings) for model, rankings in panel.rankings.items()}}
+        for key, count in self.object(value.get("reference", {}), at := _at(place, "reference"), held.keys()).items():
+            if key in held and (count != held[key] or type(count) is not type(held[key])):
+                self.problems.append(f"{_at(at, key)}: {quote(count)} declared, but the file holds {quote(held[key])}")
+        return panel
 
-    def read_query(self, query, place):
-        """Read one query into the columns."""
-        query = _object(query, place, self.problems)
-        if not query.keys() <= QUERY_KEYS:
-            _warn_unknown(query, QUERY_KEYS, place, self.warnings)
-        name = f' (query "{query["id"]}")' if isinstance(query.get("id"), str) else ""
-        missing = [f"{_at(place, key)}: missing{name}" for key in ("id", "reference_grade_counts", "rankings") if key not in query]
-        self.problems += missing
-        if missing:
-            return
-        self.read_id(query["id"], f"{place}.id")
-        if "type" in query:
-            _check_name(query["type"], f"{place}.type", self.problems, "type")
-        self.types.append(query.get("type"))
-        self.counts.append(self.read_counts(query["reference_grade_counts"], f"{place}.reference_grade_counts", name))
-        rankings = _object(query["rankings"], f"{place}.rankings", self.problems)
-        if _expect(rankings.keys() == self.models.keys(), f"{place}.rankings", f"a ranking of each of the models {list(self.models)}",
-                   list(rankings), self.problems, name):
-            for model, ranking in rankings.items():
-                self.rankings[model].append(self.read_ranking(ranking, model, f"{place}.rankings.{model}", name))
-            self.selected.append(self.read_selected(query["selected"], f"{place}.selected", name) if "selected" in query else None)
+    def scale(self, value, place):
+        """(max grade, useful grade, gain) of a panel's `grades`."""
+        grades = self.object(value, place, {"max", "useful", "gain"})
+        top, gain = grades.get("max", 3), grades.get("gain", "exponential")
+        fine = self.expect(_is_count(top, 1) and top <= MAX_GRADE, _at(place, "max"), f"an integer 1 to {MAX_GRADE}", top)
+        useful = grades.get("useful", min(2, top) if fine else 2)
+        self.expect(not fine or _is_count(useful, 1) and useful <= top, _at(place, "useful"), f"an integer 1 to {top}", useful)
+        self.expect(gain in ("exponential", "linear"), _at(place, "gain"), '"exponential" or "linear"', gain)
+        return top, useful, gain
 
-    def read_id(self, query_id, place):
-        if not _check_name(query_id, place, self.problems, "query id"):
-            return
-        if query_id in self.places:
-            self.problems.append(f'{place}: duplicate query id "{query_id}", also at {self.places[query_id]}')
-        self.places[query_id] = place
-        if query_id != query_id.strip():
-            self.warnings.append(f"{place}: a space at the edge of {quote(query_id)}; ids are compared as they are")
+    def comparisons(self, value, models, place):
+        """The (base, candidate) pairs: the declared ones, or the first model against each other one."""
+        if value is None or not self.expect(isinstance(value, list), place, "a list of [base, candidate] pairs", value):
+            return tuple((models[0], other) for other in models[1:])
+        for index, pair in enumerate(value):
+            known = isinstance(pair, list) and len(pair) == 2 and pair[0] != pair[1] and all(model in models for model in pair)
+            self.expect(known and pair not in value[:index], f"{place}[{index}]", f"a new pair of two of the models {models}", pair)
+        return tuple(tuple(pair) for pair in value if isinstance(pair, list))
 
-    def read_counts(self, counts, place, name):
+    def queries(self, value, place, models, depth, top):
+        """The columns of a Panel: ids, types, counts, rankings, selected, reasons."""
+        ids, types, counts, selected, rankings, reasons = {}, [], [], [], {model: [] for model in models}, {}
+        no_counts = {str(grade): -1 if grade == 0 else 0 for grade in range(top + 1)}
+        some = self.expect(isinstance(value, list) and value, place, "a list of at least one query (no records to score)", value)
+        for index, query in enumerate(value if some else ()):
+            self.query, at = "", f"{place}[{index}]"
+            query = self.object(query, at, QUERY_KEYS)
+            self.query = f' (query "{query["id"]}")' if isinstance(query.get("id"), str) else ""
+            if missing := [f"{at}.{key}: missing{self.query}" for key in ("id", "reference_grade_counts", "rankings") if key not in query]:
+                self.problems += missing
+                continue
+            self.query_id(query["id"], f"{at}.id", ids)
+            types.append(query.get("type"))
+            if "type" in query:
+                self.name(types[-1], f"{at}.type", "a type")
+            counts.append(self.counts(query["reference_grade_counts"], f"{at}.reference_grade_counts", no_counts))
+            own = self.object(query["rankings"], f"{at}.rankings")
+            if self.expect(own.keys() == models.keys(), f"{at}.rankings", f"a ranking of each of the models {list(models)}", list(own)):
+                for model in models:
+                    rankings[model].append(self.ranking(own[model], f"{at}.rankings.{model}", depth, counts[-1], no_counts))
+                    reasons.update({(model, index, rank): own[model][rank].get("reason") for rank, grade in enumerate(rankings[model][-1])
+                                    if grade == EXCLUDED} if EXCLUDED in rankings[model][-1] else ())
+                selected.append(self.selected(query["selected"], f"{at}.selected", own) if "selected" in query else None)
+        self.query = ""
+        for what, column in (("type", types), ("selected", selected)):
+            if 0 < (missing := column.count(None)) < len(column):
+                self.problems.append(f"{place}[{column.index(None)}].{what}: missing here and in {missing:,} of {len(column):,} queries;"
+                                     " expected in every query or in none")
+        return (tuple(ids), tuple(types) if any(types) else None, tuple(counts), {model: tuple(own) for model, own in rankings.items()},
+                {model: tuple(own[model] for own in selected) for model in models} if all(selected) else None, reasons)
+
+    def query_id(self, query_id, place, ids):
+        """Add a query's id; ids is {id: place}."""
+        self.name(query_id, place, "a query id")
+        if isinstance(query_id, str):
+            if query_id in ids:
+                self.problems.append(f'{place}: duplicate query id "{query_id}", also at {ids[query_id]}')
+            if query_id != query_id.strip():
+                self.warnings.append(f"{place}: a space at the edge of {quote(query_id)}; ids are compared as they are")
+            ids[query_id] = place
+
+    def counts(self, counts, place, no_counts):
         """How many passages of the reference carry each grade, as a tuple by grade; -1 for grade 0 where it is left out."""
-        if (isinstance(counts, dict) and counts.keys() <= self.no_counts.keys() and set(map(type, counts.values())) <= INTEGERS
-                and min(counts.values(), default=0) >= 0):
-            return tuple({**self.no_counts, **counts}.values())
-        for key, count in _object(counts, place, self.problems).items():
-            _expect(key in self.no_counts, place, f'grades 0..{self.top}, written "0" to "{self.top}"', key, self.problems, name)
-            _expect(_is_count(count), f"{place}.{key}", "an integer of at least 0", count, self.problems, name)
+        if (isinstance(counts, dict) and counts.keys() <= no_counts.keys() and set(map(type, counts.values())) <= {int}
+                and min(counts.values(), default=0) >= 0 and max(counts.values(), default=0) <= MAX_COUNT):
+            return tuple({**no_counts, **counts}.values())
+        top = len(no_counts) - 1
+        for key, count in self.object(counts, place).items():
+            self.expect(key in no_counts, place, f'grades 0..{top}, written "0" to "{top}"', key)
+            self.expect(_is_count(count) and count <= MAX_COUNT, f"{place}.{key}", f"an integer 0 to {MAX_COUNT}", count)
         return ()
 
-    def read_ranking(self, ranking, model, place, name):
+    def ranking(self, ranking, place, depth, counts, no_counts):
         """A ranking as bytes: a grade each, or EXCLUDED."""
-        if not _expect(isinstance(ranking, list), place, "a list of positions", ranking, self.problems, name):
+        if not self.expect(isinstance(ranking, list), place, "a list of positions", ranking):
             return b""
-        if len(ranking) > self.depth:
-            self.problems.append(f"{place}: {len(ranking)} positions, over the depth of {self.depth}{name}")
-        grades, excluded = ranking, [index for index, position in enumerate(ranking) if type(position) is dict]
-        if excluded:
-            grades = ranking.copy()
-            for index in excluded:
-                grades[index] = EXCLUDED
-                self.reasons[model, len(self.counts) - 1, index] = ranking[index].get("reason")
-        try:
-            packed = bytes(grades)
-        except (TypeError, ValueError):
-            packed = None
-        if (packed is None or packed.translate(None, self.allowed) or not set(map(type, grades)) <= INTEGERS
-                or packed.count(EXCLUDED) != len(excluded) or any(_position_problem(ranking[index]) for index in excluded)):
-            expected = f"a grade 0 to {self.top} (an integer, 0..{self.top}) or an excluded position"
+        if len(ranking) > depth:
+            self.problems.append(f"{place}: {len(ranking)} positions, over the depth of {depth}{self.query}")
+        top, grades, excluded, kinds = len(no_counts) - 1, ranking, (), set(map(type, ranking))
+        if dict in kinds:
+            excluded = [position for position in ranking if type(position) is dict]
+            grades = [EXCLUDED if type(position) is dict else position for position in ranking]
+        fine = kinds <= {int, dict} and (not grades or min(grades) >= 0 and max(grades) <= EXCLUDED)
+        packed = bytes(grades) if fine else b""
+        if (not fine or max(packed.replace(EXCLUDED_BYTE, b""), default=0) > top or packed.count(EXCLUDED) != len(excluded)
+                or any(map(_position_problem, excluded))):
             for index, position in enumerate(ranking):
-                plain = type(position) is int and 0 <= position <= self.top
-                fine = plain or isinstance(position, dict) and not _position_problem(position)
-                _expect(fine, f"{place}[{index}]", expected, position, self.problems,
-                        f"{_position_problem(position)}{name[:-1]}, rank {index + 1})")
+                plain = type(position) is int and 0 <= position <= top
+                self.expect(plain or isinstance(position, dict) and not _position_problem(position), f"{place}[{index}]",
+                            f"a grade 0 to {top} (an integer, 0..{top}) or an excluded position", position,
+                            f"{_position_problem(position)}, at rank {index + 1}")
             return b""
-        for grade, count in enumerate(self.counts[-1]):
+        for grade, count in enumerate(counts):
             if packed.count(grade) > count >= 0:
-                self.problems.append(f"{place}: grade {grade}: {packed.count(grade)} ranked, but {count} in reference_grade_counts{name}")
+                shown = f"{packed.count(grade)} ranked, but {count} in reference_grade_counts"
+                self.problems.append(f"{place}: grade {grade}: {shown}{self.query}")
         return packed
 
-    def read_selected(self, selected, place, name):
+    def selected(self, selected, place, rankings):
         """{model: number of leading positions the pipeline would return}."""
-        _object(selected, place, self.problems)
-        for model in self.models if isinstance(selected, dict) else ():
-            length = len(self.rankings[model][-1])
-            _expect(_is_count(selected.get(model)) and selected[model] <= length, f"{place}.{model}", f"an integer 0 to {length}",
-                    selected.get(model), self.problems, name)
-        return selected
+        own = self.object(selected, place, rankings.keys())
+        for model, ranking in rankings.items():
+            length = len(ranking) if isinstance(ranking, list) else 0
+            self.expect(_is_count(own.get(model)) and own[model] <= length, f"{place}.{model}", f"an integer 0 to {length}", own.get(model))
+        return own
 
-    def columns(self):
-        """The columns as a Panel holds them."""
-        selected = {model: tuple(row[model] for row in self.selected) for model in self.models} if self.selected[0] else None
-        return (tuple(self.places), tuple(self.types) if self.types[0] else None, tuple(self.counts),
-                {model: tuple(column) for model, column in self.rankings.items()}, selected, self.reasons)
+    def table(self, value, place):
+        """A Table of per-query scores by data set and model."""
+        value = self.object(value, place, {"about", "measure", "models", "comparisons", "datasets"})
+        self.name(value.get("measure"), _at(place, "measure"), "a measure")
+        models, datasets, where = dict(self.object(value.get("models", {}), _at(place, "models"))), {}, _at(place, "datasets")
+        for dataset, block in self.object(value.get("datasets"), where).items():
+            block = self.object(block, at := _at(where, dataset), {"about", "queries", "scores"})
+            queries, scores = block.get("queries"), self.object(block.get("scores"), f"{at}.scores")
+            counted = self.expect(_is_count(queries, 1), f"{at}.queries", "the number of queries", queries)
+            for model, column in scores.items():
+                models.setdefault(model)
+                listed = self.expect(isinstance(column, list), f"{at}.scores.{model}", "a list of scores", column)
+                if listed and counted and len(column) != queries:
+                    self.problems.append(f"{at}.scores.{model}: {len(column)} scores, but {queries} queries declared")
+                for index, score in enumerate(column if listed else ()):
+                    self.expect(_is_number(score, 0, 1), f"{at}.scores.{model}[{index}]", "a number 0 to 1", score, ", outside 0..1")
+            datasets[dataset] = (queries, scores)
+        for name in (*datasets, *models):
+            self.name(name, where, "a name")
+        self.expect(any(scores for _, scores in datasets.values()), where, "at least one data set with scores", list(datasets))
+        pairs = self.comparisons(value.get("comparisons"), list(models), _at(place, "comparisons"))
+        return Table(place, value.get("measure"), tuple(models), pairs, datasets)
+
+    def checks(self, value, place):
+        """Checks: measured values, each against a threshold."""
+        self.object(value, place, {"about", "checks"})
+        checks, where = {}, _at(place, "checks")
+        for name, check in self.object(value["checks"], where).items():
+            self.name(name, where, "a name")
+            check = self.object(check, at := _at(where, name), {"about", "value", "values", "at_least", "at_most", "passed"})
+            direction = "at_least" if "at_least" in check else "at_most"
+            values = check.get("values", [check.get("value")])
+            numbers = isinstance(values, list) and values and all(map(_is_number, values))
+            one, once = ("value" in check) != ("values" in check), ("at_least" in check) != ("at_most" in check)
+            fine = self.expect(numbers and one, at, "a number as value, or a list of numbers as values", check)
+            if self.expect(once and _is_number(check[direction]), at, "one threshold, a number as at_least or at_most", check) and fine:
+                checks[name] = (tuple(values), direction, check[direction])
+                passed = check_verdict(*checks[name])["passed"]
+                if check.get("passed", passed) is not passed:
+                    self.problems.append(f"{at}.passed: {quote(check['passed'])} declared, but the values give {quote(passed)}")
+        self.expect(value["checks"], where, "at least one check", value["checks"])
+        return Checks(place, checks)
 
 
 def _position_problem(position):
-    """What keeps a position from being {"grade": null, "excluded": true, "reason": ...}; empty where nothing does."""
-    if position is None:
-        return '; write {"grade": null, "excluded": true}'
+    """What keeps an object from being {"grade": null, "excluded": true, "reason": ...}; empty where nothing does."""
     if not isinstance(position, dict):
-        return ""
-    if "grade" not in position or position.keys() - POSITION_KEYS:
-        return "; grade is missing" if "grade" not in position else f"; unknown key {min(position.keys() - POSITION_KEYS)}"
-    if position["grade"] is not None and "excluded" not in position:
-        return "; write the grade alone"
-    if not isinstance(position.get("excluded", True), bool):
-        return f"; excluded: expected true or false, got {quote(position['excluded'])}"
-    if position["grade"] is not None:
-        return f"; excluded stands beside grade {quote(position['grade'])}"
-    if not position.get("excluded"):
-        return "; grade null needs excluded true"
-    return "" if isinstance(position.get("reason"), (str, type(None))) else "; reason: expected a string"
+        return '; write {"grade": null, "excluded": true}' if position is None else ""
+    grade, excluded = position.get("grade", MISSING), position.get("excluded", MISSING)
+    unknown = position.keys() - {"grade", "excluded", "reason"}
+    return ("; grade is missing" if grade is MISSING else f"; unknown key {min(unknown)}" if unknown
+            else "; write the grade alone" if grade is not None and excluded is MISSING
+            else f"; excluded: expected true or false, got {quote(excluded)}" if not isinstance(excluded, (bool, _Refused))
+            else f"; excluded stands beside grade {quote(grade)}" if grade is not None
+            else "; grade null needs excluded true" if excluded is not True
+            else "" if isinstance(position.get("reason"), (str, type(None))) else "; reason: expected a string")
 
 
 def _graded_pairs(counts):
     return sum(max(own[0], 0) + sum(own[1:]) for own in counts)
-
-
-def _check_declared(declared, panel, place, problems, warnings):
-    """Compare the counts that a panel declares with the counts that it holds."""
-    held = {"queries": len(panel.ids), "graded_pairs": _graded_pairs(panel.counts),
-            "excluded_positions": {model: sum(ranking.count(EXCLUDED) for ranking in panel.rankings[model]) for model in panel.models}}
-    declared = _object(declared, place, problems)
-    _warn_unknown(declared, held, place, warnings)
-    for key in held.keys() & declared.keys():
-        if declared[key] != held[key] or isinstance(declared[key], bool):
-            problems.append(f"{_at(place, key)}: {quote(declared[key])} declared, but the file holds {quote(held[key])}")
-
-
-def _read_table(value, place, problems, warnings):
-    """A Table of per-query scores by data set and model."""
-    _warn_unknown(value, {"about", "measure", "models", "comparisons", "datasets"}, place, warnings)
-    _check_name(value.get("measure"), _at(place, "measure"), problems, "measure")
-    models, datasets, where = dict(_object(value.get("models", {}), _at(place, "models"), problems)), {}, _at(place, "datasets")
-    for dataset, block in _object(value.get("datasets"), where, problems).items():
-        at = _at(where, dataset)
-        block = _object(block, at, problems)
-        queries, scores = block.get("queries"), _object(block.get("scores"), f"{at}.scores", problems)
-        _expect(_is_count(queries, 1), f"{at}.queries", "the number of queries", queries, problems)
-        for model, column in scores.items():
-            models.setdefault(model)
-            if _expect(isinstance(column, list), f"{at}.scores.{model}", "a list of scores", column, problems):
-                _check_scores(column, queries, f"{at}.scores.{model}", problems)
-        datasets[dataset] = (queries, scores)
-    for name in (*datasets, *models):
-        _check_name(name, where, problems)
-    _expect(any(scores for _, scores in datasets.values()), where, "at least one data set with scores", list(datasets), problems)
-    comparisons = _read_comparisons(value.get("comparisons"), models, _at(place, "comparisons"), problems) if models else ()
-    return Table(place, value.get("measure"), tuple(models), comparisons, datasets)
-
-
-def _check_scores(column, queries, place, problems):
-    """One score per query, each a fraction."""
-    if _is_count(queries) and len(column) != queries:
-        problems.append(f"{place}: {len(column)} scores, but {queries} queries declared")
-    for index, score in enumerate(column):
-        _expect(_is_score(score), f"{place}[{index}]", "a number 0 to 1 (outside 0..1 or none)", score, problems)
-
-
-def _read_checks(value, place, problems, warnings):
-    """Checks: measured values, each against a threshold."""
-    _warn_unknown(value, {"about", "checks"}, place, warnings)
-    checks, where = {}, _at(place, "checks")
-    for name, check in _object(value["checks"], where, problems).items():
-        at, number = _at(where, name), (int, float)
-        check = _object(check, at, problems)
-        _check_name(name, where, problems)
-        _warn_unknown(check, {"about", "value", "values", "at_least", "at_most", "passed"}, at, warnings)
-        direction = "at_least" if "at_least" in check else "at_most"
-        values = check.get("values", [check.get("value")])
-        numbers = isinstance(values, list) and values and all(type(own) in number for own in values)
-        fine = _expect(numbers and ("value" in check) != ("values" in check), at, "a number as value, or a list of numbers as values",
-                       check, problems)
-        once = type(check.get(direction)) in number and ("at_least" in check) != ("at_most" in check)
-        if _expect(once, at, "one threshold, a number as at_least or at_most", check, problems) and fine:
-            checks[name] = (tuple(values), direction, check[direction])
-            passed = check_verdict(*checks[name])["passed"]
-            if check.get("passed", passed) is not passed:
-                problems.append(f"{at}.passed: {quote(check['passed'])} declared, but the values give {quote(passed)}")
-    _expect(value["checks"], where, "at least one check", value["checks"], problems)
-    return Checks(place, checks)
 
 
 # Metrics: each gives, over all queries, the numerators and the denominators of a ratio
@@ -650,10 +584,10 @@ def retained_grades(panel, lengths):
 
     Cut, then drop, never backfill. A query whose prefix is not empty but wholly excluded, in any model, is eligible in none.
     """
-    retained, eligible, dropped = {}, [1] * len(panel.ids), bytes((EXCLUDED,))
+    retained, eligible = {}, [1] * len(panel.ids)
     for model, rankings in panel.rankings.items():
         prefixes = [ranking[:length] for ranking, length in zip(rankings, lengths[model])]
-        retained[model] = [prefix.translate(None, dropped) for prefix in prefixes]
+        retained[model] = [prefix.replace(EXCLUDED_BYTE, b"") for prefix in prefixes]
         eligible = [1 if was and (kept or not prefix) else 0 for was, kept, prefix in zip(eligible, retained[model], prefixes)]
     return retained, eligible
 
@@ -781,7 +715,8 @@ def compare(base, candidate):
     if not all(known):  # a query without any denominator says nothing about the ratio
         base, candidate = ([list(compress(column, known)) for column in sums] for sums in (base, candidate))
     same = base[1] == candidate[1]
-    old, new = base[0] if same else _per_query(*base), candidate[0] if same else _per_query(*candidate)
+    old, new = (numerators if same else [n / d if d else 0.0 for n, d in zip(numerators, denominators)]
+                for numerators, denominators in (base, candidate))
     wins, losses, difference, low, high, p = sum(map(gt, new, old)), sum(map(lt, new, old)), None, None, None, None
     if any(base[1]) and any(candidate[1]):
         difference = ratio(*candidate) - ratio(*base)
@@ -791,10 +726,6 @@ def compare(base, candidate):
             low, high = difference - t_95(df) * error, difference + t_95(df) * error
             p = t_tail(difference / error, df) if error else None
     return {"difference": difference, "low": low, "high": high, "p": p, "wins": wins, "ties": len(old) - wins - losses, "losses": losses}
-
-
-def _per_query(numerators, denominators):
-    return [n / d if d else 0.0 for n, d in zip(numerators, denominators)]
 
 
 def holm(p_values):
@@ -816,23 +747,19 @@ def holm(p_values):
 
 def summarize(record):
     """The summary of a record: its shape, with each block replaced by its results, and a signature of what was computed."""
-    summary = {"signature": _signature(record)}
+    scales = {place: {"max": block.max_grade, "useful": block.useful, "gain": block.gain, "cutoffs": list(block.cutoffs)}
+              for place, block in record.blocks.items() if isinstance(block, Panel)}
+    summary = {"signature": {"record": record.name, "sha256": record.sha256, "format": FORMAT, "panels": scales}}
     for place, block in record.blocks.items():
-        _section(summary, place).update(summarize_block(block))
+        section_at(summary, place).update(summarize_block(block))
     return summary
 
 
-def _section(summary, place):
-    """The results of the block at a place of a summary."""
+def section_at(summary, place):
+    """The section of a summary at a place such as a.b, made where it is not there yet."""
     for key in place.split(".") if place else ():
         summary = summary.setdefault(key, {})
     return summary
-
-
-def _signature(record):
-    panels = {place: {"max": panel.max_grade, "useful": panel.useful, "gain": panel.gain, "cutoffs": list(panel.cutoffs)}
-              for place, panel in record.blocks.items() if isinstance(panel, Panel)}
-    return {"record": record.name, "sha256": record.sha256, "format": FORMAT, "panels": panels}
 
 
 def summarize_block(block):
@@ -842,8 +769,7 @@ def summarize_block(block):
 
 def summarize_panel(panel):
     """The results of a panel over all queries, over the answerable ones and over each type."""
-    measured = measure(panel)
-    everything = [1] * len(panel.ids)
+    measured, everything = measure(panel), [1] * len(panel.ids)
     answerable = [1 if sum(counts[panel.useful:]) else 0 for counts in panel.counts]
     summary = _population(panel, measured, everything)
     summary["answerable"] = dict(summary) if answerable == everything else _population(panel, measured, answerable)
@@ -857,58 +783,56 @@ def _population(panel, measured, members):
     """The results over one population: members[query] is 1 for the queries in it."""
     excluded = {model: [ranking for ranking in compress(rankings, members) if EXCLUDED in ranking]
                 for model, rankings in panel.rankings.items()}
-    summary = {
-        "queries": sum(members), "graded_pairs": _graded_pairs(compress(panel.counts, members)), "eligible": {},
-        "excluded_positions": {model: {str(k): sum(ranking.count(EXCLUDED, 0, k) for ranking in rankings) for k in panel.cutoffs}
-                               for model, rankings in excluded.items()},
-        "models": {model: {} for model in panel.models},
-        "comparisons": [{"base": base, "candidate": candidate} for base, candidate in panel.comparisons]}
-    entries = [[] for _ in panel.comparisons]
+    models = {model: {} for model in panel.models}
+    comparisons = [{"base": base, "candidate": candidate} for base, candidate in panel.comparisons]
+    eligible, families = {}, [[] for _ in comparisons]
     for item in measured:
         allowed = list(map(and_, item.eligible, members))
         sums = item.sums if all(allowed) else {model: [list(compress(column, allowed)) for column in own]
                                                for model, own in item.sums.items()}
+        put = _put_whole if item.cutoff is None else _put_at
         if item.cutoff:
-            summary["eligible"][str(item.cutoff)] = sum(allowed)
-        for model, block in summary["models"].items():
-            _put(block, item, value := rounded(ratio(*sums[model])))
+            eligible[str(item.cutoff)] = sum(allowed)
+        for model, block in models.items():
+            put(block, item, value := rounded(ratio(*sums[model])))
             if value is None:
-                block.setdefault("undefined", []).append(f"{label(item)}: {_why_undefined(item, allowed)}")
-        for pair, block, family in zip(panel.comparisons, summary["comparisons"], entries):
-            family.append((label(item), compare(sums[pair[0]], sums[pair[1]])))
-            _put(block, item, family[-1][1])
-    for block, family in zip(summary["comparisons"], entries):
+                why = ("no query is eligible" if not any(allowed) else "no eligible query has a known useful passage"
+                       if item.metric == "recall" else "no position is retained")
+                block.setdefault("undefined", []).append(f"{label(item.metric, item.cutoff)}: {why}")
+        for block, family in zip(comparisons, families):
+            entry = compare(sums[block["base"]], sums[block["candidate"]])
+            put(block, item, entry)
+            family.append((label(item.metric, item.cutoff), entry))
+    for block, family in zip(comparisons, families):
         if undefined := _complete(family, panel.tolerance):
             block["undefined"] = undefined
-    return summary
+    return {"queries": sum(members), "graded_pairs": _graded_pairs(compress(panel.counts, members)), "eligible": eligible,
+            "excluded_positions": {model: {str(k): sum(ranking.count(EXCLUDED, 0, k) for ranking in own) for k in panel.cutoffs}
+                                   for model, own in excluded.items()}, "models": models, "comparisons": comparisons}
 
 
-def _put(block, item, value):
-    if item.cutoff:
-        block.setdefault(item.metric, {})[str(item.cutoff)] = value
-    else:
-        block[item.metric] = value
+def _put_at(block, item, value):
+    block.setdefault(item.metric, {})[str(item.cutoff)] = value
 
 
-def label(item):
+def _put_whole(block, item, value):
+    block[item.metric] = value
+
+
+def label(metric, cutoff):
     """How a metric at a cutoff is written: nDCG@10."""
-    return f"{TITLES[item.metric]}@{item.cutoff}" if item.cutoff else TITLES[item.metric]
-
-
-def _why_undefined(item, allowed):
-    if not any(allowed):
-        return "no query is eligible"
-    return "no eligible query has a known useful passage" if item.metric == "recall" else "no position is retained"
+    return f"{TITLES[metric]}@{cutoff}" if cutoff else TITLES[metric]
 
 
 def _complete(family, tolerance=None):
-    """Complete the (label, entry) pairs of one comparison: Holm's adjustment, rounding, tolerance; gives why p-values are missing."""
+    """Complete the (label, entry) pairs of one comparison with Holm's adjustment, rounding, tolerance; gives why p-values are missing."""
     undefined = []
     for (name, entry), p_holm in zip(family, holm([entry["p"] for _, entry in family])):
-        counts = {key: entry.pop(key) for key in ("wins", "ties", "losses")}
         if entry["p"] is None:
-            undefined.append(f"{name}: no p-value: " + ("a model has no value" if entry["difference"] is None else "fewer than two queries"
-                                                         if entry["low"] is None else "every query differs by the same amount"))
+            why = ("a model has no value" if entry["difference"] is None else "fewer than two queries" if entry["low"] is None
+                   else "every query differs by the same amount")
+            undefined.append(f"{name}: no p-value: {why}")
+        counts = {key: entry.pop(key) for key in ("wins", "ties", "losses")}
         entry.update({key: rounded(entry[key]) for key in ("difference", "low", "high", "p")}, p_holm=rounded(p_holm), **counts)
         if tolerance:
             entry["within_tolerance"] = None if entry["low"] is None else -tolerance <= entry["low"] and entry["high"] <= tolerance
@@ -924,12 +848,12 @@ def summarize_table(table):
     """The mean of every model on every data set, the paired comparisons, and the averages over the data sets that all models share."""
     datasets, families = {}, {pair: [] for pair in table.comparisons}
     for name, (queries, scores) in table.datasets.items():
-        block = datasets[name] = {"queries": queries, "means": {}, "comparisons": []}
         ones = [1] * queries
-        block["means"] = {model: rounded(ratio(scores[model], ones)) for model in table.models if model in scores}
+        block = datasets[name] = {"queries": queries, "means": {model: rounded(ratio(scores[model], ones)) for model in table.models
+                                                                if model in scores}, "comparisons": []}
         if absent := [model for model in table.models if model not in scores]:
             block["absent"] = absent
-        for base, candidate in table.comparisons:
+        for base, candidate in families:
             if base in scores and candidate in scores:
                 entry = {"base": base, "candidate": candidate, **compare((scores[base], ones), (scores[candidate], ones))}
                 block["comparisons"].append(entry)
@@ -938,8 +862,7 @@ def summarize_table(table):
     means = {model: rounded(ratio([datasets[name]["means"][model] for name in shared], [1] * len(shared))) for model in table.models}
     summary = {"measure": table.measure, "datasets": datasets, "average": {"datasets": shared, "means": means}}
     undefined = [reason for family in families.values() for reason in _complete(family)]
-    if not shared:
-        undefined.append("average: no data set was measured with every model")
+    undefined += ["average: no data set was measured with every model"] * (not shared)
     return {**summary, "undefined": undefined} if undefined else summary
 
 
@@ -962,12 +885,6 @@ def check_verdict(values, direction, threshold):
             "values": len(values), "failing": failing, "passed": not failing}
 
 
-MISSING = _Refused("nothing")  # stands for a value that one of two summaries lacks
-
-
-MISSING = _Refused("nothing")  # stands for a value that one of two summaries lacks
-
-
 def differences(stored, recomputed, tolerance, place=""):
     """(place, stored, recomputed) wherever two summaries differ. Floats may differ by the tolerance, all else must be equal."""
     if isinstance(stored, dict) and isinstance(recomputed, dict):
@@ -977,17 +894,11 @@ def differences(stored, recomputed, tolerance, place=""):
         for index in range(max(len(stored), len(recomputed))):
             pair = [values[index] if index < len(values) else MISSING for values in (stored, recomputed)]
             yield from differences(*pair, tolerance, _at(place, index))
-    elif type(recomputed) is float and type(stored) in (int, float):
+    elif _is_number(stored) and type(recomputed) is float:
         if not abs(stored - recomputed) <= tolerance:
             yield place, stored, recomputed
     elif type(stored) is not type(recomputed) or stored != recomputed:
         yield place, stored, recomputed
-
-
-def _leaves(value):
-    """How many values a summary holds."""
-    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 1 if members is None else sum(map(_leaves, members))
 
 
 # Screen
@@ -1011,13 +922,13 @@ def show_difference(metric, entry):
 def panel_rows(block):
     """The table of one population of a panel: a row for each metric and cutoff, a column for each model and each comparison."""
     rows = [["", *block["models"], *(f"{pair['candidate']} - {pair['base']}" for pair in block["comparisons"])]]
-    own = [*block["models"].values(), *block["comparisons"]]
-    for metric in (metric for metric in TITLES if metric in own[0]):
+    columns = [*block["models"].values(), *block["comparisons"]]
+    for metric in (metric for metric in TITLES if metric in columns[0]):
         for cutoff in block["eligible"] if metric in METRICS else (None,):
-            cells = [values[metric][cutoff] if cutoff else values[metric] for values in own]
+            cells = [column[metric][cutoff] if cutoff else column[metric] for column in columns]
             eligible = block["eligible"].get(cutoff, block["queries"])
-            name = label(Measured(metric, cutoff, None, None)) + f" ({eligible:,} queries)" * (eligible != block["queries"])
-            rows.append([name, *(show_difference(metric, cell) if isinstance(cell, dict) else show(metric, cell) for cell in cells)])
+            rows.append([label(metric, cutoff) + f" ({eligible:,} queries)" * (eligible != block["queries"]),
+                         *(show_difference(metric, cell) if isinstance(cell, dict) else show(metric, cell) for cell in cells)])
     return rows
 
 
@@ -1025,35 +936,9 @@ def type_rows(types, cutoffs):
     """The table of a panel's types: Hit and nDCG of each model at cutoff 10, or at the largest one."""
     k = "10" if 10 in cutoffs else str(cutoffs[-1])
     columns = [(metric, model) for metric in ("hit", "ndcg") for model in next(iter(types.values()))["models"]]
-    return [["type", "queries", *(f"{TITLES[metric]}@{k} {model}" for metric, model in columns)],
+    return [["type", "queries", *(f"{label(metric, k)} {model}" for metric, model in columns)],
             *([kind, f"{block['queries']:,}", *(show(metric, block["models"][model][metric][k]) for metric, model in columns)]
               for kind, block in types.items())]
-
-
-def panel_notes(panel, summary):
-    """What a reader of the table must know: the scale, what is excluded, which queries are not eligible or without results."""
-    k = panel.cutoffs[-1]
-    yield (f"Useful: grade {panel.useful} or more of 0 to {panel.max_grade}. Gain: {panel.gain}."
-           + " [ ]: paired 95% interval. *: Holm-adjusted p < 0.05." * bool(panel.comparisons))
-    for model, rankings in panel.rankings.items():
-        if excluded := summary["excluded_positions"][model][str(k)]:
-            yield f"{model}: {excluded:,} of {sum(len(ranking[:k]) for ranking in rankings):,} positions excluded at {k}."
-        if empty := [name for name, ranking in zip(panel.ids, rankings) if not ranking]:
-            yield f"{model}: 0 ranked for {_listed(empty)}, scored as zero."
-    for cutoff in panel.cutoffs:
-        if summary["eligible"][str(cutoff)] < len(panel.ids):
-            eligible = retained_grades(panel, dict.fromkeys(panel.models, [cutoff] * len(panel.ids)))[1]
-            left_out = [name for name, own in zip(panel.ids, eligible) if not own]
-            yield f"At {cutoff}: all excluded in some model, so not eligible: {_listed(left_out)}."
-    if without := [name for name, counts in zip(panel.ids, panel.counts) if not sum(counts[panel.useful:])]:
-        yield f"No relevant documents (no known useful passage): {_listed(without)}; in every metric but recall."
-
-
-def _listed(names, most=5):
-    """2 queries (q1, q2), with at most five named."""
-    names = list(names)
-    more = ", ..." if len(names) > most else ""
-    return f"{len(names):,} {'query' if len(names) == 1 else 'queries'} ({', '.join(names[:most])}{more})"
 
 
 def table_rows(table, summary):
@@ -1061,8 +946,8 @@ def table_rows(table, summary):
     rows = [["data set", "queries", *table.models, *(f"{candidate} - {base}" for base, candidate in table.comparisons)]]
     for name, block in summary["datasets"].items():
         entries = {(entry["base"], entry["candidate"]): show_difference("", entry) for entry in block["comparisons"]}
-        rows.append([name, f"{block['queries']:,}", *(show("", block["means"][model]) if model in block["means"] else "absent"
-                                                      for model in table.models), *(entries.get(pair, "") for pair in table.comparisons)])
+        means = [show("", block["means"][model]) if model in block["means"] else "absent" for model in table.models]
+        rows.append([name, f"{block['queries']:,}", *means, *(entries.get(pair, "") for pair in table.comparisons)])
     average = summary["average"]
     return [*rows, [f"average of {len(average['datasets'])}", "", *(show("", average["means"][model]) for model in table.models),
                     *("" for _ in table.comparisons)]]
@@ -1075,6 +960,32 @@ def check_rows(summary):
                f"{own['failing']} of {own['values']}", "pass" if own["passed"] else "FAIL"] for name, own in summary["checks"].items())]
 
 
+def panel_notes(panel, summary):
+    """What a reader of the table must know: the scale, what is excluded, which queries are not eligible or without results."""
+    k = panel.cutoffs[-1]
+    yield (f"Useful: grade {panel.useful} or more of 0 to {panel.max_grade}. Gain: {panel.gain}."
+           + " [ ]: paired 95% interval. *: Holm-adjusted p < 0.05." * bool(panel.comparisons))
+    for model, rankings in panel.rankings.items():
+        if excluded := summary["excluded_positions"][model][str(k)]:
+            yield f"{model}: {excluded:,} of {sum(len(ranking[:k]) for ranking in rankings):,} positions excluded at {k}."
+        if not all(rankings):
+            yield f"{model}: 0 ranked for {_listed(panel.ids, map(len, rankings))}, scored as zero."
+    for cutoff in panel.cutoffs:
+        if summary["eligible"][str(cutoff)] < len(panel.ids):
+            eligible = retained_grades(panel, dict.fromkeys(panel.models, [cutoff] * len(panel.ids)))[1]
+            yield f"At {cutoff}: all excluded in some model, so not eligible: {_listed(panel.ids, eligible)}."
+    known = [sum(counts[panel.useful:]) for counts in panel.counts]
+    if not all(known):
+        yield f"No relevant documents (no known useful passage): {_listed(panel.ids, known)}; in every metric but recall."
+
+
+def _listed(names, unless, most=5):
+    """2 queries (q1, q2): the names where `unless` is zero, at most five of them."""
+    names = [name for name, good in zip(names, unless) if not good]
+    more = ", ..." if len(names) > most else ""
+    return f"{len(names):,} {'query' if len(names) == 1 else 'queries'} ({', '.join(names[:most])}{more})"
+
+
 def block_tables(title, block, summary, markdown=False):
     """(heading, rows, notes) of each table that shows a block; the answerable queries have a table of their own in Markdown only."""
     if isinstance(block, Table):
@@ -1082,8 +993,8 @@ def block_tables(title, block, summary, markdown=False):
     elif isinstance(block, Checks):
         yield f"{title}: {summary['passed']} checks pass, {summary['failed']} fail", check_rows(summary), ()
     else:
-        yield (f"{title}: {summary['queries']:,} queries, {summary['graded_pairs']:,} graded pairs", panel_rows(summary),
-               panel_notes(block, summary))
+        size = f"{summary['queries']:,} queries, {summary['graded_pairs']:,} graded pairs"
+        yield f"{title}: {size}", panel_rows(summary), panel_notes(block, summary)
         if markdown and 0 < summary["answerable"]["queries"] < summary["queries"]:
             yield f"{title}, answerable: {summary['answerable']['queries']:,} queries", panel_rows(summary["answerable"]), ()
         if "types" in summary:
@@ -1107,14 +1018,13 @@ def render(tables, markdown):
 
 def explain(panel, query, model, k):
     """The arithmetic of one query and model as text that can be redone by hand."""
-    index, counts, gains, retained = panel.ids.index(query), panel.counts[panel.ids.index(query)], panel.gains, bytearray()
-    ranking, best = panel.rankings[model][index][:k], ideal_grades(counts, k)
+    index, gains, retained = panel.ids.index(query), panel.gains, bytearray()
+    ranking, counts, best = panel.rankings[model][index][:k], panel.counts[index], ideal_grades(panel.counts[index], k)
     lines = [f"query {query}, model {model}, the first {k} positions ({len(ranking)} ranked)",
              "  rank  grade     retained  gain  log2(retained + 1)  gain / log2"]
     for place, grade in enumerate(ranking):
         if grade == EXCLUDED:
-            reason = panel.reasons.get((model, index, place))
-            lines.append(f"  {place + 1:4}  excluded" + f" ({reason})" * bool(reason))
+            lines.append(f"  {place + 1:4}  excluded ({panel.reasons[model, index, place] or 'no reason given'})")
         else:
             retained.append(grade)
             discount = log2(len(retained) + 1)
@@ -1128,10 +1038,9 @@ def explain(panel, query, model, k):
               f" {sum(counts[panel.useful:])} known in the reference"]
     for item in measure(panel, (k,)):
         numerator, denominator = (column[index] for column in item.sums[model])
-        if item.cutoff and not item.eligible[index]:
-            lines.append(f"  {label(item)}: not counted, since every position is excluded in some model")
-        elif item.cutoff:
-            lines.append(f"  {label(item)} = " + (f"{numerator / denominator:.6f}" if denominator else "undefined (nothing to divide by)"))
+        value = ("not counted, since every position is excluded in some model" if not item.eligible[index] else
+                 f"{numerator / denominator:.6f}" if denominator else "undefined, there is nothing to divide by")
+        lines += [f"  {label(item.metric, k)} = {value}"] * (item.cutoff is not None)
     return "\n".join([*lines, ""])
 
 
@@ -1141,82 +1050,76 @@ def load_records(directory, names=()):
     names limits them to those records; notes name the JSON files that are no records. Raises RecordError that lists every problem.
     """
     for folder in (os.fspath(directory), os.path.join(directory, "records")):
-        records, notes, problems = [], [], []
+        records, notes, problems, files = [], [], [], ()
         try:
             files = sorted(os.listdir(folder))
         except OSError as error:
-            problems.append(f"{folder}: cannot be read: {error.strerror}; expected a folder with records")
-            files = ()
-        for file in files:
-            name = file.removesuffix(".json")
-            if name != file and not name.endswith("-summary") and (not names or name in names):
-                path = os.path.join(folder, file)
-                try:
-                    value, sha256 = read_json(path)
-                    if isinstance(value, dict) and any(find_blocks(value)) or names:
-                        records.append((path, parse_record(value, path, sha256)))
-                    else:
-                        notes.append(f"{path}: skipped: no panel, public table or checks in it")
-                except RecordError as error:
-                    problems += error.problems
+            problems += [f"{folder}: cannot be read: {error.strerror}; expected a folder with records"] * (folder == os.fspath(directory))
+        for name in (file[:-5] for file in files if file.endswith(".json") and not file.endswith("-summary.json")):
+            path = os.path.join(folder, name + ".json")
+            try:
+                value, sha256 = read_json(path) if not names or name in names else ({}, "")
+                if name in names or isinstance(value, dict) and any(find_blocks(value)):
+                    records.append((path, parse_record(value, path, sha256)))
+                elif not names:
+                    notes.append(f"{path}: skipped: no panel, public table or checks in it")
+            except RecordError as error:
+                problems += error.problems
         if records or problems:
             break
+    missing = set(names) - {record.name.removesuffix(".json") for _, record in records}
+    if not problems and (missing or not records):
+        problems.append(f"{directory}: no records{' named ' * bool(missing)}{', '.join(sorted(missing))};"
+                        " expected files such as retriever.json here or in a folder records/")
     if problems:
         raise RecordError(problems)
-    if missing := set(names) - {record.name.removesuffix(".json") for _, record in records} if records else not records:
-        wanted = f" named {', '.join(sorted(missing if records else names))}" if names else ""
-        raise RecordError(f"{directory}: no records{wanted}; expected files such as retriever.json here or in a folder records/")
     return records, notes
 
 
-def summary_path(path):
-    """The path of the summary beside a record."""
-    return path.removesuffix(".json") + "-summary.json"
+def _leaves(value):
+    """How many values a summary holds, without its signature."""
+    if isinstance(value, dict):
+        return sum(_leaves(member) for key, member in value.items() if key != "signature")
+    return sum(map(_leaves, value)) if isinstance(value, list) else 1
 
 
 def verify(records, summaries, tolerance, whole_folder):
     """(lines, found): what the stored summaries say, and each difference as (file, place, stored, recomputed)."""
-    lines, found, names = [], [], set()
-    for (path, _), summary in zip(records, summaries):
-        name = os.path.basename(summary_path(path))
+    lines, found, names, folder = [], [], set(), os.path.dirname(records[0][0])
+    for (_, record), summary in zip(records, summaries):
+        name = record.name.removesuffix(".json") + "-summary.json"
         names.add(name)
-        if os.path.exists(summary_path(path)):
-            own = [(name, *difference) for difference in differences(read_json(summary_path(path))[0], summary, tolerance)]
-            lines += [_difference_line(*difference) for difference in own]
-            lines.append(f"{name}: {len(own):,} differences in {_size(summary)}" if own else f"{name}: {_size(summary)} reproduced")
-        else:
-            own = [(name, "", MISSING, summary)]
-            lines.append(f"{name}: missing: {os.path.basename(path)} has no summary; --write makes it")
-        found += own
-    for name in sorted(os.listdir(os.path.dirname(records[0][0]) or ".")) if whole_folder else ():
+        if not os.path.exists(stored := os.path.join(folder, name)):
+            found.append((name, "", MISSING, summary))
+            lines.append(f"{name}: missing: {record.name} has no summary; --write makes it")
+            continue
+        own = list(differences(read_json(stored)[0], summary, tolerance))
+        for place, old, new in own:
+            apart = f", difference {new - old:+.6g}" if _is_number(old) and _is_number(new) else ""
+            changed = f" ({record.name} is not the file that the summary was made from)" * (place == "signature.sha256")
+            lines.append(f"{name}: {place}: stored {quote(old)}, recomputed {quote(new)}{apart}{changed}")
+        found += [(name, *difference) for difference in own]
+        lines.append(f"{name}: {len(own):,} differences in {_leaves(summary):,} values" if own
+                     else f"{name}: {_leaves(summary):,} values reproduced")
+    for name in sorted(os.listdir(folder or ".")) if whole_folder else ():
         if name.endswith("-summary.json") and name not in names:
             found.append((name, "", name, MISSING))
             lines.append(f"{name}: a summary without a record; expected {name.replace('-summary.json', '.json')} beside it")
     return lines, found
 
 
-def _size(summary):
-    return f"{_leaves(summary) - _leaves(summary['signature']):,} values"
-
-
-def _difference_line(name, place, stored, recomputed):
-    numbers = all(type(value) in (int, float) for value in (stored, recomputed))
-    apart = f", difference {recomputed - stored:+.6g}" if numbers else ""
-    changed = " (the record is not the one that the summary was made from)" * (place == "signature.sha256")
-    return f"{name}: {place}: stored {quote(stored)}, recomputed {quote(recomputed)}{apart}{changed}"
-
-
 def write_summaries(records, summaries):
     """Write every summary that is not there already to the byte, and say so."""
     lines = []
     for (path, _), summary in zip(records, summaries):
-        target, text = summary_path(path), dump_json(summary)
+        target, new = path.removesuffix(".json") + "-summary.json", dump_json(summary)
         old = read_bytes(target) if os.path.exists(target) else None
         if old is not None and os.path.samefile(path, target):
             raise RecordError(f"{target}: the output and the input {path} are the same file")
-        if old != text.encode("utf-8"):
-            write_whole(target, text)
-        lines.append(f"{os.path.basename(target)}: {_size(summary)} {'unchanged' if old == text.encode('utf-8') else 'written'}")
+        changed = old != new.encode("utf-8")
+        if changed:
+            write_whole(target, new)
+        lines.append(f"{os.path.basename(target)}: {_leaves(summary):,} values {'written' if changed else 'unchanged'}")
     return lines
 
 
@@ -1264,8 +1167,8 @@ def explain_record(record, query, model, k):
             raise RecordError(f"{record.name}: --model: expected one of {', '.join(panel.models)}, got {quote(model)}")
         texts += [explain(panel, query, own, at) for own in ([model] if model else panel.models)]
     if not texts:
-        known = _listed(name for panel in panels for name in panel.ids)
-        raise RecordError(f"{record.name}: no query {quote(query)}; expected one of {known}")
+        known = [name for panel in panels for name in panel.ids]
+        raise RecordError(f"{record.name}: no query {quote(query)}; expected one of {_listed(known, [0] * len(known))}")
     return "\n".join(texts)
 
 
@@ -1288,7 +1191,7 @@ def main(argv=None):
     else:
         markdown = arguments.format == "markdown"
         tables = [table for (_, record), summary in zip(records, summaries) for place, block in record.blocks.items()
-                  for table in block_tables(f"{record.name} {place}".strip(), block, _section(summary, place), markdown)]
+                  for table in block_tables(f"{record.name} {place}".strip(), block, section_at(summary, place), markdown)]
         print(render(tables, markdown), *lines, sep="\n")
     return 1 if found else 0
 
