@@ -8,8 +8,8 @@
     AP@100   AP     the mean, over all relevant documents, of the precision at the rank of each one that was found
     Judged@10       documents with a judgment among the first 10, over 10
 
-A measure is one function in MEASURES. Each takes a Query and a cutoff (None: the whole ranking) and returns a fraction;
-each is 0 for a query without relevant documents, as in trec_eval.
+A measure is one function in MEASURES. Each takes the Results of a run and a cutoff (None: the whole ranking) and returns a
+fraction per query; each is 0 for a query without relevant documents, as in trec_eval.
 """
 
 from collections import namedtuple
@@ -18,9 +18,11 @@ from math import fsum
 from harness.runs import UNJUDGED
 from metrics import RecordError, dcg, gain_table, ideal_grades, quote
 
-# One query of a run. marks: a byte per position, UNJUDGED or the grade; grades: the same with 0 for unjudged; relevant: 1 or 0
-# per position; counts: how many judged documents carry each grade; known: how many of them are relevant; gains: a Gains.
-Query = namedtuple("Query", "marks grades relevant counts known gains")
+# What the judgments know of a query: how many documents are relevant, and the best grades, best first, as bytes.
+Reference = namedtuple("Reference", "known ideal")
+# A run's results, a list each with an entry per query. marks: a byte per position, UNJUDGED or the grade; grades: the same
+# with 0 for unjudged; relevant: 1 or 0 per position; known, ideal: as in Reference. And gains, a Gains.
+Results = namedtuple("Results", "marks grades relevant known ideal gains")
 
 
 class Gains(dict):
@@ -34,46 +36,49 @@ class Gains(dict):
         return value
 
 
-def ndcg(query, k):
+def ndcg(results, k):
     """DCG over the DCG of the k best judged grades.
 
     Ranked [0, 3], judged one 3 and one 1, linear, k = 2: (3 / log2 3) / (3 + 1 / log2 3) = 0.521310.
     """
-    counts = query.counts
-    ideal = query.gains[ideal_grades(counts, sum(counts) if k is None else k)]
-    return query.gains[query.grades[:k].rstrip(b"\0")] / ideal if ideal else 0.0
+    gains = results.gains
+    return [gains[grades[:k].rstrip(b"\0")] / gains[ideal[:k]] if ideal else 0.0
+            for grades, ideal in zip(results.grades, results.ideal)]
 
 
-def precision(query, k):
+def precision(results, k):
     """Relevant [1, 0] at k = 5: 1 / 5 = 0.2, since trec_eval divides by k."""
-    return query.relevant.count(1, 0, k) / k
+    return [relevant.count(1, 0, k) / k for relevant in results.relevant]
 
 
-def recall(query, k):
+def recall(results, k):
     """Relevant [1, 0, 1] of 4 known, at k = 2: 1 / 4 = 0.25."""
-    return query.relevant.count(1, 0, k) / query.known if query.known else 0.0
+    return [relevant.count(1, 0, k) / known if known else 0.0 for relevant, known in zip(results.relevant, results.known)]
 
 
-def reciprocal_rank(query, k):
+def reciprocal_rank(results, k):
     """Relevant [0, 0, 1]: 1 / 3; at k = 2: 0."""
-    return 1 / (query.relevant.index(1) + 1) if query.relevant.find(1, 0, k) >= 0 else 0.0
+    return [1 / (relevant.index(1) + 1) if relevant.find(1, 0, k) >= 0 else 0.0 for relevant in results.relevant]
 
 
-def success(query, k):
+def success(results, k):
     """Relevant [0, 0, 1] at k = 2: 0; at k = 3: 1."""
-    return 1.0 if query.relevant.find(1, 0, k) >= 0 else 0.0
+    return [1.0 if relevant.find(1, 0, k) >= 0 else 0.0 for relevant in results.relevant]
 
 
-def average_precision(query, k):
+def average_precision(results, k):
     """Relevant [1, 0, 1] of 4 known: (1/1 + 2/3) / 4 = 0.416667."""
-    ranks = [rank for rank, relevant in enumerate(query.relevant[:k], 1) if relevant]
-    return fsum(found / rank for found, rank in enumerate(ranks, 1)) / query.known if query.known else 0.0
+    return [_precision_sum(relevant[:k]) / known if known else 0.0 for relevant, known in zip(results.relevant, results.known)]
 
 
-def judged(query, k):
+def _precision_sum(relevant):
+    ranks = [rank for rank, found in enumerate(relevant, 1) if found]
+    return fsum(found / rank for found, rank in enumerate(ranks, 1))
+
+
+def judged(results, k):
     """Marks [2, UNJUDGED, 0] at k = 5: 2 / 5 = 0.4."""
-    top = query.marks[:k]
-    return (len(top) - top.count(UNJUDGED)) / k
+    return [(min(len(marks), k) - marks.count(UNJUDGED, 0, k)) / k for marks in results.marks]
 
 
 MEASURES = {"nDCG": ndcg, "P": precision, "R": recall, "RR": reciprocal_rank, "Success": success,
@@ -105,14 +110,19 @@ class Scale:
     """How grades become gains and relevance: the largest grade, the lowest relevant one, and the gain's name."""
 
     def __init__(self, max_grade, useful, gain):
-        self.max_grade, self.useful, self.gain = max_grade, useful, gain
+        self.max_grade, self.useful = max_grade, useful
         self.gains = Gains(gain, max_grade)
         self.as_grades = bytes(mark if mark <= max_grade else 0 for mark in range(256))
         self.as_relevant = bytes(1 if useful <= mark <= max_grade else 0 for mark in range(256))
 
-    def query(self, marks, judged):
-        """The Query of a ranking's marks and its judgments ({document: grade})."""
+    def reference(self, judged, longest):
+        """The Reference of a query's judgments, {document: grade}; longest is the largest cutoff, None without one."""
         held = bytes(judged.values())
         counts = tuple(map(held.count, range(self.max_grade + 1)))
-        return Query(marks, marks.translate(self.as_grades), marks.translate(self.as_relevant), counts,
-                     sum(counts[self.useful:]), self.gains)
+        return Reference(sum(counts[self.useful:]), ideal_grades(counts, sum(counts) if longest is None else longest))
+
+    def results(self, marks, references):
+        """The Results of rankings, given as marks, and the references of the same queries."""
+        known, ideal = zip(*references) if references else ((), ())
+        return Results(marks, [ranking.translate(self.as_grades) for ranking in marks],
+                       [ranking.translate(self.as_relevant) for ranking in marks], known, ideal, self.gains)

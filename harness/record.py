@@ -44,14 +44,14 @@ class Ranked:
     def _read(self, path, options):
         """{query: (marks, scores)} of the judged queries of one run, cut at the depth."""
         ranked, unknown = {}, set()
-        for query, documents, scores in rankings(path, options.ties, options.drop_self, options.marco):
+        for query, documents, scores in rankings(path, options.ties, options.depth, options.drop_self, options.marco):
             if query not in self.qrels.judged:
                 unknown.add(query)
                 continue
             judged = self.qrels.judged[query]
             if query in self.abstained:
                 judged = {**judged, **dict.fromkeys(self.abstained[query], ABSTAINED)}
-            ranked[query] = mark(documents[:options.depth], judged), scores[:options.depth]
+            ranked[query] = mark(documents, judged), scores
         if not ranked:
             raise no_query_in_common(path, unknown, self.qrels.judged)
         self._note_unmatched(path, ranked, unknown)
@@ -181,9 +181,12 @@ def make_table(collections, options):
     for collection in collections:
         ranked = Ranked(collection, options)
         notes += ranked.notes
-        scores = {model: [round(measure.of(scale.query(results.get(query, (b"",))[0], judged), measure.k), 6)
-                          for query, judged in ranked.qrels.judged.items()] for model, results in ranked.models.items()}
-        datasets[collection.dataset] = {"queries": len(ranked.qrels.judged), "scores": scores}
+        references = [scale.reference(judged, measure.k) for judged in ranked.qrels.judged.values()]
+        scores = {}
+        for model, results in ranked.models.items():
+            marks = [results.get(query, (b"", []))[0] for query in ranked.qrels.judged]
+            scores[model] = [round(score, 6) for score in measure.of(scale.results(marks, references), measure.k)]
+        datasets[collection.dataset] = {"queries": len(references), "scores": scores}
     return {**table, "datasets": datasets}, notes
 
 

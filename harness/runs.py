@@ -18,14 +18,18 @@ All three give the same rankings; a test compares them on thousands of small fil
 import os
 import sys
 from collections import namedtuple
-from itertools import repeat
+from itertools import islice, repeat
 from math import isfinite
+from operator import eq
 
 from metrics import EXCLUDED, MAX_GRADE, RecordError
 
 UNJUDGED = EXCLUDED  # the byte of a position whose passage is in no judgment
 ABSTAINED = EXCLUDED - 1  # the byte of a position whose pair was left out of the judgments on purpose
 BLOCK = 128 * 1024  # bytes read at once: the tokens of a block stay in the processor's cache
+LONGEST_LINE = 2**20  # bytes; a longer line is no line of a run
+EXACT_DIGITS = 15  # decimals of up to 15 digits differ as floats wherever they differ as text
+DIGITS = b"0123456789"
 
 RUN_COLUMNS = "6 fields (qid Q0 docid rank score tag)"
 MARCO_COLUMNS = "3 fields (qid docid rank)"
@@ -126,6 +130,8 @@ class Source:
                 rest = content[end:]
             else:
                 rest += content
+                if len(rest) > LONGEST_LINE:
+                    raise RecordError(f"{self.name}: a line of more than {LONGEST_LINE:,} bytes; expected lines of a run or of qrels")
         if rest:
             yield rest + b"\n"
 
@@ -165,7 +171,119 @@ def read_qrels(path, max_grade=3):
     with Source(path) as source:
         if source.name.endswith(".json") or source.peek(1) == b"{":
             return _json_qrels(source, max_grade)
-        return _line_qrels(source, max_grade)
+        try:
+            return Qrels(source.name, _fast_qrels(source, max_grade), [])
+        except _Unproven:
+            source.rewind()
+            return _line_qrels(source, max_grade)
+
+
+class _Heads(dict):
+    """The query that begins a line of qrels, by the token that holds it and the grade before it: b"2\\nq7", each split once.
+
+    `grades` holds the grade of each such token.
+    """
+
+    def __init__(self, max_grade):
+        self.grades, self.known = {}, {str(grade).encode(): grade for grade in range(max_grade + 1)}
+
+    def __missing__(self, token):
+        grade, line_feed, query = token.partition(b"\n")
+        if not (line_feed and query and grade in self.known):
+            raise _Unproven
+        self.grades[token] = self.known[grade]
+        self[token] = query
+        return query
+
+
+def _fast_qrels(source, max_grade):
+    """{query: {document: grade}} of well-formed qrels, in any order of lines. Raises _Unproven for all others."""
+    judged, heads, width = {}, _Heads(max_grade), 0
+    for block in source.blocks():
+        block = _spaced(block)
+        if not width:
+            fields = block[:block.index(b"\n")].split(b" ")
+            width = len(fields)
+            if [field.lower() for field in fields] == BEIR_HEADER:
+                block = block[block.index(b"\n") + 1:]
+        if block:
+            for query, documents, grades in _judgments(block, width, heads):
+                known = judged.setdefault(query, {})
+                before = len(known)
+                known.update(zip(documents, grades))
+                if len(known) - before != len(documents):
+                    raise _Unproven  # a pair that is judged twice
+    if not judged:
+        raise _Unproven
+    return judged
+
+
+def _judgments(block, width, heads):
+    """(query, documents, grades) of each stretch of lines of one query in a block of qrels."""
+    if not 3 <= width <= 4:
+        raise _Unproven
+    tokens = _columns(block, width)
+    documents = tokens[width - 2::width - 1]
+    if b"" in documents or (width == 4 and b"" in tokens[1::3]):
+        raise _Unproven
+    ends = tokens[::width - 1]
+    ends[0] = b"0\n" + ends[0]  # as if a line stood before the first one, and one after the last
+    ends[-1] += b"\n-"
+    queries = list(map(heads.__getitem__, ends))
+    grades = list(map(heads.grades.__getitem__, islice(ends, 1, None)))
+    queries.pop()
+    for start, end in _stretches(queries):
+        yield queries[start], documents[start:end], grades[start:end]
+
+
+def _spaced(block):
+    """A block whose fields are separated by spaces and whose lines end in line feeds alone."""
+    if b"\r" in block:
+        block = block.replace(b"\r\n", b"\n")
+    if b"\t" in block:
+        block = block.replace(b"\t", b" ")
+    if b"\r" in block or b"\v" in block or b"\f" in block:
+        raise _Unproven
+    return block
+
+
+def _columns(block, width):
+    """The tokens of a block in which every line is proved to have `width` fields, with single spaces between them.
+
+    Split at spaces alone, the last field of a line and the first of the next are one token with a line feed in it, at every
+    multiple of width - 1. As many line feeds as lines then show that no other token holds one, once the caller has found
+    one in each of those; and that no token between them is empty is for the caller to see, too.
+    """
+    tokens = block[:-1].split(b" ")
+    lines, over = divmod(len(tokens), width - 1)
+    if over != 1 or block.count(b"\n") != lines:
+        raise _Unproven
+    return tokens
+
+
+def _stretches(values):
+    """(start, end) of each stretch of equal values. Raises _Unproven where that is not quickly seen."""
+    start, length, size = 0, 1, len(values)
+    while start < size:
+        value, end = values[start], start + length
+        if end > size or values[end - 1] != value or (end < size and values[end] == value):
+            end = _stretch_end(values, start)
+        if values[start:end].count(value) != end - start:
+            raise _Unproven
+        yield start, end
+        start, length = end, end - start  # most queries have as many lines as the one before
+
+
+def _stretch_end(values, start):
+    """Where the values stop being equal to the one at start, by halving: right if equal values stand together."""
+    value, last, end = values[start], start, len(values)
+    while end - last > 1:
+        middle = (last + end) // 2
+        if values[middle] == value:
+            last = middle
+        else:
+            end = middle
+    return end
 
 
 def _line_qrels(source, max_grade):
@@ -269,42 +387,136 @@ def read_pairs(path):
 # Runs
 
 
-def rankings(path, ties="trec", drop_self=False, marco=False):
+def rankings(path, ties="trec", depth=None, drop_self=False, marco=False):
     """Yield (query, documents, scores) for each query of a run, best first; the rank column is not looked at.
 
     Scores descend; equal ones keep the file's order with ties="input", and stand by document id descending, byte by
-    byte, with ties="trec". drop_self removes the document whose id is the query's. marco reads MS MARCO's three columns
-    (qid docid rank), where the score is minus the rank. Scores are numbers, or their text as bytes: float() takes both.
+    byte, with ties="trec". depth keeps the first so many positions. drop_self removes the document whose id is the query's,
+    before ranks are counted. marco reads MS MARCO's three columns (qid docid rank), where the score is minus the rank.
+    Scores are numbers, or their text as bytes: float() takes both.
 
     A query can come twice, when its lines turn out to be scattered over the file: the last one counts.
     Raises RecordError that names file and line for a wrong number of columns, a score that is no finite number, and a
     document that is ranked twice for a query.
     """
     with Source(path) as source:
-        if source.name.endswith(".json") or source.peek(1) == b"{":
-            ways = (_json_queries,)
-        else:
-            ways = (_lines_together, _lines_scattered)
-        for way in ways:
+        for way in _ways(source, marco):
             try:
                 for query, documents, scores in way(source, marco):
-                    documents, scores = _order(documents, scores, ties)
                     if drop_self and query in documents:
                         place = documents.index(query)
                         documents, scores = (column[:place] + column[place + 1:] for column in (documents, scores))
-                    yield query, documents, scores
+                    yield query, *_order(documents, scores, ties, depth)
                 return
             except _Unproven:
                 source.rewind()
 
 
-def _order(documents, scores, ties):
-    """A query's documents and scores, best first."""
+def _ways(source, marco):
+    """The ways to read a run, each for what the one before cannot prove."""
+    if source.name.endswith(".json") or source.peek(1) == b"{":
+        return (_json_queries,)
+    return (_lines_together, _lines_scattered) if marco else (_fast, _lines_together, _lines_scattered)
+
+
+def _order(documents, scores, ties, depth):
+    """A query's first `depth` documents and their scores, best first."""
+    if sorted(scores, reverse=True) != scores:
+        documents, scores = _sort(documents, scores)
+    if depth and depth < len(scores):
+        end = depth
+        while end < len(scores) and scores[end] == scores[depth - 1]:
+            end += 1  # any document of the group that the depth cuts may come to stand above it
+        documents, scores = documents[:end], scores[:end]
     if ties == "trec":
-        pairs = sorted(zip(scores, documents), reverse=True)
-    else:
-        pairs = sorted(zip(scores, documents), key=lambda pair: pair[0], reverse=True)
-    return [document for _, document in pairs], [score for score, _ in pairs]
+        equal = list(map(eq, scores, islice(scores, 1, None)))
+        if True in equal:
+            documents = _sort_ties(documents, equal)
+    return documents[:depth], scores[:depth]
+
+
+def _sort(documents, scores):
+    """Documents and scores by score descending; equal scores keep their order."""
+    order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+    return [documents[place] for place in order], [scores[place] for place in order]
+
+
+def _sort_ties(documents, equal):
+    """The documents with each group of equal scores by id descending; equal[i] says that positions i and i + 1 tie."""
+    documents, start = documents[:], 0
+    equal = [*equal, False]
+    while True in equal[start:]:
+        start = equal.index(True, start)
+        end = equal.index(False, start) + 1
+        documents[start:end] = sorted(documents[start:end], reverse=True)
+        start = end
+    return documents
+
+
+def _fast(source, _):
+    """The queries of a well-formed run whose lines stand together. Raises _Unproven for all others."""
+    seen, query = set(), None
+    for block in source.blocks():
+        for next_query, more_documents, more_scores, next_shape in _segments(_spaced(block)):
+            if next_query == query:
+                documents += more_documents
+                scores += more_scores
+                shape = shape if shape == next_shape else None
+                continue
+            if query is not None:
+                yield _proved(query, documents, scores, shape)
+            if next_query in seen:
+                raise _Unproven
+            seen.add(next_query)
+            query, documents, scores, shape = next_query, more_documents, more_scores, next_shape
+    if query is None:
+        raise _Unproven
+    yield _proved(query, documents, scores, shape)
+
+
+def _segments(block):
+    """(query, documents, scores, shape of the scores) of each stretch of lines of one query in a block of a run."""
+    tokens = _columns(block, 6)
+    if b"" in tokens[1::5] or b"" in tokens[3::5]:
+        raise _Unproven
+    heads = tokens[:-1:5]
+    heads[0] = tokens[-1] + b"\n" + heads[0]  # as if the last line's tag stood before the first line
+    documents, scores = tokens[2::5], tokens[4::5]
+    shape = _decimal_shape(scores)
+    for start, end in _stretches(heads):
+        tag, line_feed, query = heads[start].partition(b"\n")
+        if not (tag and line_feed and query):
+            raise _Unproven
+        yield query, documents[start:end], scores[start:end], shape
+
+
+def _proved(query, documents, scores, shape):
+    """The query, its documents, which are all different, and its scores, which compare as numbers do."""
+    distinct = set(documents)
+    if len(distinct) != len(documents) or b"" in distinct:
+        raise _Unproven
+    return query, documents, scores if shape or _decimal_shape(scores) else _as_numbers(scores)
+
+
+def _decimal_shape(scores):
+    """(width, place of the point) if all scores are plain decimals of that one shape, whose bytes order them; or None."""
+    size, width, point = len(scores), len(scores[0]), scores[0].find(b".")
+    joined = b" ".join(scores)
+    same = (point >= 0 and width <= EXACT_DIGITS + 1
+            and joined[point::width + 1] == b"." * size
+            and joined[width::width + 1] == b" " * (size - 1)
+            and joined.translate(None, DIGITS) == b". " * (size - 1) + b".")
+    return (width, point) if same else None
+
+
+def _as_numbers(scores):
+    try:
+        numbers = list(map(float, scores))
+    except ValueError:
+        raise _Unproven from None
+    if not all(map(isfinite, numbers)) or b"_" in b"".join(scores):  # float() takes 1_000 for a thousand
+        raise _Unproven
+    return numbers
 
 
 def _parse_run_line(fields, marco, place):
