@@ -255,7 +255,7 @@ class _Reader:
     """Turns parsed JSON into blocks; notes every problem and warning on the way, each with its place."""
 
     def __init__(self):
-        self.problems, self.warnings, self.query = [], [], ""
+        self.problems, self.warnings, self.query, self.grades = [], [], "", b""
 
     def expect(self, holds, place, expected, value, hint=""):
         """Note a problem unless it holds; gives back whether it does."""
@@ -333,6 +333,7 @@ class _Reader:
         """The columns of a Panel: ids, types, counts, rankings, selected, reasons."""
         ids, types, counts, selected, rankings, reasons = {}, [], [], [], {model: [] for model in models}, {}
         no_counts = {str(grade): -1 if grade == 0 else 0 for grade in range(top + 1)}
+        self.grades = bytes((*range(top + 1), EXCLUDED))
         some = self.expect(isinstance(value, list) and value, place, "a list of at least one query (no records to score)", value)
         for index, query in enumerate(value if some else ()):
             self.query, at = "", f"{place}[{index}]"
@@ -388,14 +389,16 @@ class _Reader:
             return b""
         if len(ranking) > depth:
             self.problems.append(f"{place}: {len(ranking)} positions, over the depth of {depth}{self.query}")
-        top, grades, excluded, kinds = len(no_counts) - 1, ranking, (), set(map(type, ranking))
+        top, grades, excluded, packed, kinds = len(no_counts) - 1, ranking, (), None, set(map(type, ranking))
         if dict in kinds:
             excluded = [position for position in ranking if type(position) is dict]
             grades = [EXCLUDED if type(position) is dict else position for position in ranking]
-        fine = kinds <= {int, dict} and (not grades or min(grades) >= 0 and max(grades) <= EXCLUDED)
-        packed = bytes(grades) if fine else b""
-        if (not fine or max(packed.replace(EXCLUDED_BYTE, b""), default=0) > top or packed.count(EXCLUDED) != len(excluded)
-                or any(map(_position_problem, excluded))):
+        if kinds <= {int, dict} and not any(map(_position_problem, excluded)):
+            try:
+                packed = bytes(grades)
+            except ValueError:  # a number under 0 or over 255
+                packed = None
+        if packed is None or packed.translate(None, self.grades) or packed.count(EXCLUDED) != len(excluded):
             for index, position in enumerate(ranking):
                 plain = type(position) is int and 0 <= position <= top
                 self.expect(plain or isinstance(position, dict) and not _position_problem(position), f"{place}[{index}]",
