@@ -17,7 +17,7 @@ from collections import namedtuple
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from harness.verdicts import NoVerdict
+from harness.verdicts import NoVerdict, printable
 from metrics import RecordError, decode_utf8, parse_json
 
 MOST_BYTES = 4 * 2**20  # a reply of a few hundred tokens takes a few kB, a long list of models a few hundred
@@ -132,7 +132,7 @@ class Server:
             return RecordError(f"{self.url}: HTTP {status}: the server wants a credential; the one in {KEY_VARIABLE} {state}")
         if 300 <= status < 400:
             where = self._hide(headers.get("Location", "nowhere"))
-            return NoVerdict("redirect refused", f"HTTP {status} to {_printable(where[:200])}; give the final address as --url", again=False)
+            return NoVerdict("redirect refused", f"HTTP {status} to {printable(where[:200])}; give the final address as --url", again=False)
         again = status in (408, 425, 429) or status >= 500
         return NoVerdict(f"HTTP {status}", self._hide(_message(body)), again, wait=_retry_after(headers))
 
@@ -215,12 +215,7 @@ def _message(body):
         text = error if isinstance(error, str) else str(error["message"])
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    return _printable(text[:300])
-
-
-def _printable(text):
-    """Text from a server without what could steer a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return printable(text[:300])
 
 
 def _json(body):
@@ -292,7 +287,7 @@ class OpenAI:
 
     def identify(self, server, name, model, options):
         _, headers = server.fetch("/v1/models")
-        return {"server": _printable(headers.get("Server", "")[:100]).strip(), "digest": None, "family": None}
+        return {"server": printable(headers.get("Server", "")[:100]).strip(), "digest": None, "family": None}
 
     def options(self, options, form):
         return {"temperature": options.temperature, "seed": options.seed, "max_tokens": options.max_tokens,

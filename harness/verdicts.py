@@ -54,6 +54,16 @@ def fold(text):
     return " ".join(text.split())
 
 
+def named(text):
+    """A name or a quotation as a message shows it: in quotes, at most 60 characters."""
+    return quote(text).removesuffix(" (a string)")
+
+
+def printable(text):
+    """Text from elsewhere without the control characters that could steer a terminal."""
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 def find_quote(evidence, chunks):
     """The ids of the chunks that hold a quote, in their order; chunks are (id, text) pairs. Case counts."""
     wanted = fold(evidence).strip("' ")
@@ -108,7 +118,7 @@ def parse_verdict(reply, chunks, refused, rubric):
     chunk = str(chunk) if type(chunk) is int else _text(value, "chunk", "")
     for name, said in (("evidence", evidence), ("chunk", chunk), ("note", note)):
         if said and fold(said) == fold(rubric["placeholders"][name]):
-            raise NoVerdict("placeholder echoed", f"{name} is the prompt's own {quote(said)}", reply=True)
+            raise NoVerdict("placeholder echoed", f"{name} is the prompt's own {named(said)}", reply=True)
     return {**scores, "evidence": evidence, "chunk": _attribute(evidence, chunk, chunks, refused), "note": note[:LONGEST_NOTE]}
 
 
@@ -157,7 +167,7 @@ def _text(value, name, default=None):
     return text
 
 
-def _attribute(evidence, named, chunks, refused):
+def _attribute(evidence, claimed, chunks, refused):
     """The id of the chunk that holds the quote: the one the judge names, or the first where it names none."""
     if not fold(evidence).strip("' "):
         if refused:
@@ -165,7 +175,7 @@ def _attribute(evidence, named, chunks, refused):
         raise NoVerdict("quote empty", "only an answer that declines to answer needs no evidence", reply=True)
     holders = find_quote(evidence, chunks)
     if not holders:
-        raise NoVerdict("quote not in a chunk", f"no chunk holds {quote(evidence)}", reply=True)
-    if named and named not in holders:
-        raise NoVerdict("quote from another chunk", f"{quote(named)} does not hold it, {quote(holders[0])} does", reply=True)
-    return named or holders[0]
+        raise NoVerdict("quote not in a chunk", f"no chunk holds {named(evidence)}", reply=True)
+    if claimed and claimed not in holders:
+        raise NoVerdict("quote from another chunk", f"{named(claimed)} does not hold it, {named(holders[0])} does", reply=True)
+    return claimed or holders[0]
