@@ -2,8 +2,8 @@
 
 colours    COLOURS, SERIES, contrast, blend
 numbers    number, score, change, count
-text       clean, label, text_width, shorten, wrap
-scales     Scale, ticks, spaced, push
+text       clean, plain, label, text_width, shorten, wrap, balance, fold
+scales     Scale, ticks, round_axis, spaced, push
 drawing    Figure: a card with title and subtitle, and the marks, axes, cells and keys on it
 
     figure = Figure("speed", "Speed by size", "Mean of 5 runs, in seconds")
@@ -56,7 +56,7 @@ SERIES = (
     Series("third", "diamond", 5.4, 4.8, 2, "8 3"),
     Series("fourth", "square", 3.8, 3.4, 2, "2 3"),
 )
-CHANGED, WORSENED, UNCHANGED = SERIES[1], SERIES[2], SERIES[1]._replace(role="base")
+CHANGED, WORSENED, UNCHANGED, NEUTRAL = SERIES[1], SERIES[2], SERIES[1]._replace(role="base"), SERIES[1]._replace(role="ink")
 
 
 def channels(colour):
@@ -226,6 +226,24 @@ def wrap(text, width, size=12, bold=False):
     return lines
 
 
+def balance(text, width, size=12, bold=False):
+    """The text wrapped into as few lines as fit the width, all about equally long."""
+    lines = wrap(text, width, size, bold)
+    while len(lines) > 1 and len(narrower := wrap(text, width := width - 10, size, bold)) == len(lines):
+        lines = narrower
+    return lines
+
+
+def fold(text, width, size=12, bold=False, most=3):
+    """A name as at most so many lines that fit the width, broken at its spaces, hyphens and the like; what is left is shortened."""
+    lines = [""]
+    for piece in re.findall(r"[^-_/. ]*[-_/. ]?", plain(text)):
+        if lines[-1] and len(lines) < most and text_width((lines[-1] + piece).rstrip(), size, bold) > width:
+            lines.append("")
+        lines[-1] += piece
+    return [label(line, width, size, bold) for line in lines]
+
+
 # ---- scales -----------------------------------------------------------------------------------------------------------
 
 class Scale:
@@ -261,13 +279,14 @@ def tick_step(low, high, number_wanted):
 
 
 def ticks(low, high, number_wanted):
-    """The multiples of a round step from low to high: ticks(0, 1, 2) is [0, 0.5, 1].
-
-    Each is computed from its index, never by adding up, and is the float nearest to what its label says.
-    """
+    """The multiples of a round step from low to high: ticks(0, 1, 2) is [0, 0.5, 1]."""
     factor, power = tick_step(low, high, number_wanted)
     step = factor * 10.0 ** power
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return multiples(factor, power, math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9))
+
+
+def multiples(factor, power, first, last):
+    """The multiples first to last of factor * 10**power, each from its index: the float nearest to what its label says."""
     return [index * factor * 10 ** power if power >= 0 else index * factor / 10 ** -power for index in range(first, last + 1)]
 
 
@@ -277,15 +296,14 @@ def tick_decimals(values):
     return max(0, -math.floor(math.log10(step) + 1e-9))
 
 
-def round_limits(low, high, number_wanted=4):
-    """The limits widened outwards to round values, so that an axis can begin and end at a tick."""
+def round_axis(low, high, start, end, pixels=80):
+    """(Scale, its ticks) for an axis that begins and ends at a tick, with about one tick per so many pixels."""
     if low == high:
         low, high = sorted((0, 2 * low or 1))
-    factor, power = tick_step(low, high, number_wanted)
+    factor, power = tick_step(low, high, max(1, abs(end - start) / pixels))
     step = factor * 10.0 ** power
-    inner = ticks(low, high, number_wanted) or [math.floor(low / step) * step]
-    return min(inner[0] - step if inner[0] > low + 1e-9 * step else inner[0], low), \
-        max(inner[-1] + step if inner[-1] < high - 1e-9 * step else inner[-1], high)
+    values = multiples(factor, power, math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9))
+    return Scale(values[0], values[-1], start, end), values
 
 
 def spaced(positions, widths, gap=6):
@@ -343,7 +361,7 @@ class Figure:
         self.y = PADDING
         self.elements = []
         self.classes = {}
-        self.paragraph(title, size=18, bold=True, fill="ink")
+        self.paragraph(title, 18, "ink", True)
         if subtitle:
             self.paragraph(subtitle, size=13)
 
@@ -377,7 +395,7 @@ class Figure:
 
     def paragraph(self, text, size=12, fill="muted", bold=False):
         """Wrapped text from margin to margin below what is there."""
-        for line in wrap(text, self.right - self.left, size, bold):
+        for line in balance(text, self.right - self.left, size, bold):
             self.text(self.left, self.y + round(size * 0.8), line, fill, size, bold)
             self.y += size + 6
 
@@ -471,6 +489,37 @@ class Figure:
             self.text(x + 29, middle + 13 * MIDDLE, text, series.role, 13, True)
             x += width + 26
         self.y += 22
+
+    def bars(self, rows, role="candidate"):
+        """Horizontal bars from 0, [(name, value), …] with names that fit; a missing value is a gap that says so."""
+        known = [value for _, value in rows if not missing(value)]
+        if not known:
+            self.text(self.left, self.y + 14, "no data", size=13)
+            self.y += 30
+            return
+        names = max(text_width(name, 13) for name, _ in rows)
+        scale, values = round_axis(min(0, *known), max(0, *known), self.left + names + 14, self.right - 54)
+        bottom = self.y + 26 * len(rows) + 4
+        self.x_axis(scale, values, bottom, top=self.y)
+        for name, value in rows:
+            middle = self.y + 15
+            self.text(self.left, middle + 13 * MIDDLE, name, "ink", 13)
+            end = scale(0 if missing(value) else max(0, value))
+            if not missing(value):
+                self.bar(scale(0), middle - 8, scale(value), middle + 8, role)
+            self.text(end + 7, middle + 12 * MIDDLE, score(value), "muted" if missing(value) else role, bold=not missing(value))
+            self.y += 26
+        self.line(scale(0), self.y - 26 * len(rows), scale(0), bottom, "axis")
+        self.y = bottom + 28
+
+    def headers(self, columns, width, anchor="middle", size=12):
+        """Column heads [(x, text), …] side by side, folded to the width and standing on one line."""
+        folded = [(x, fold(text, width, size, True)) for x, text in columns]
+        tallest = max(len(lines) for _, lines in folded)
+        for x, lines in folded:
+            for at, line in enumerate(lines):
+                self.text(x, self.y + size - 2 + 14 * (tallest - len(lines) + at), line, "ink", size, True, anchor)
+        self.y += 14 * tallest + 4
 
     def cell(self, x, y, width, height, lines, opacity, role="candidate", gap=2):
         """A shaded cell with lines of text, [(text, size, bold), …], in a colour that reads on the shade."""

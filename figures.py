@@ -1,0 +1,1035 @@
+"""Draws the figures of retrieval records, from what metrics.py recomputes.
+
+    python figures.py                        the records in ./records beside this file -> ./figures beside this file
+    python figures.py --directory DIR --output DIR --figure NAME
+    python figures.py --check                is every stored figure what would be drawn?
+
+Which figures a record gets follows from the shape of its blocks (see choose), so any record gets its figures without code:
+
+    draw_depth      a panel of one or two models       score over retrieval depth, and the difference below
+    draw_parity     a panel with a tolerance           differences against the tolerance
+    draw_table      a panel with selected prefixes     measure, before, new, change and a verdict in words
+    draw_waterfall  models of which each is one step   what each step adds or loses
+    draw_widths     models that are widths             score over embedding width
+    draw_datasets   a public table of few models       data sets, both scores and the change, for each pair of models
+    draw_models     any other panel                    every model and its change
+    draw_scores     a public table of many models      models by data sets
+    draw_types      a panel with query types           query types by measure
+"""
+
+import os
+import re
+import sys
+from typing import NamedTuple
+
+import metrics
+from metrics import TITLES, RecordError
+from svg_figures import (CHANGED, MIDDLE, NEUTRAL, SERIES, UNCHANGED, WORSENED, Figure, Scale, change, count, label, missing, plain, push,
+                         round_axis, score, spaced, text_width, tick_decimals)
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MAIN = "ndcg"  # the measure that titles speak of
+DEPTH_METRICS = ("hit", "recall", "precision", "ndcg")
+KEPT = 0.99  # the share of the full width's score that counts as keeping it
+UNMEASURED = "not measured"
+
+
+class Source(NamedTuple):
+    """What one figure is drawn from."""
+
+    name: str  # of the figure, without .svg
+    block: object  # a metrics.Panel or metrics.Table
+    summary: dict  # what metrics.py makes of it
+    widths: dict  # {model: embedding width} where the models are widths, else {}
+    pair: tuple | None  # (base, candidate)
+
+
+# ---- which figures ------------------------------------------------------------------------------------------------------
+
+def plan(record):
+    """[(Source, draw), …] for every figure that a record gets."""
+    stem = record.name.removesuffix(".json")
+    known = {model: identity for panel in record.blocks.values() if isinstance(panel, metrics.Panel)
+             for model, identity in panel.models.items()}
+    figures = []
+    for place, block in record.blocks.items():
+        if isinstance(block, metrics.Checks):
+            continue
+        widths = widths_of({model: known.get(model) or {} for model in block.models})
+        chosen = choose(block, widths)
+        if any(draw is draw_waterfall for _, draw, _ in chosen):
+            block = with_steps(block)
+        summary = metrics.summarize_block(block)
+        name = ".".join(map(file_part, [stem, *filter(None, place.split("."))]))
+        figures += [(Source(name + suffix, block, summary, widths, pair), draw) for suffix, draw, pair in chosen]
+    return figures
+
+
+def choose(block, widths):
+    """[(suffix of the name, draw, pair), …]: what a block's shape asks for."""
+    models, pairs = list(block.models), block.comparisons
+    first = pairs[0] if pairs else None
+    if isinstance(block, metrics.Table):
+        if widths:
+            return [("", draw_widths, first)]
+        return each_pair(draw_datasets, pairs) if len(models) == 1 or 1 <= len(pairs) <= 3 else [("", draw_scores, None)]
+    if widths:
+        chosen = [("", draw_widths, first)]
+    elif pairs and block.tolerance:
+        chosen = each_pair(draw_parity, pairs)
+    elif pairs and (block.selected or any("predecessor" in identity for identity in block.models.values())):
+        chosen = each_pair(draw_table, pairs)
+    elif is_chain(models, pairs):
+        chosen = [("", draw_waterfall, first)]
+    else:
+        chosen = [("", draw_depth if len(models) <= 2 else draw_models, first)]
+    return chosen + ([(".types", draw_types, first)] if block.types else [])
+
+
+def each_pair(draw, pairs):
+    """A figure a pair of models: named by the candidate where there are several, and by the base too where candidates repeat."""
+    if len(pairs) < 2:
+        return [("", draw, pairs[0] if pairs else None)]
+    distinct = len({candidate for _, candidate in pairs}) == len(pairs)
+    return [("." + ".".join(map(file_part, pair[1:] if distinct else pair)), draw, pair) for pair in pairs]
+
+
+def is_chain(models, pairs):
+    """Whether each model is one step from the one before: three that are compared otherwise than all with the first, or up to
+    five whose every step is compared."""
+    if len(models) == 3:
+        return bool(pairs) and pairs != tuple((models[0], model) for model in models[1:])
+    return 3 < len(models) <= 5 and all(step in pairs for step in zip(models, models[1:]))
+
+
+def with_steps(panel):
+    """The panel with every step of its chain, and the whole way, among its comparisons."""
+    models = list(panel.models)
+    needed = [*zip(models, models[1:]), (models[0], models[-1])]
+    return panel._replace(comparisons=(*panel.comparisons, *(pair for pair in needed if pair not in panel.comparisons)))
+
+
+def widths_of(models):
+    """{model: embedding width} of a {model: identity} that is one model at several widths, else {}.
+
+    That is: names that are numbers (384, d384, 384d), or three or more models, or two of one name, whose `dimensions` all differ.
+    """
+    named = {model: re.fullmatch(r"(?:d|dim)?[-_ ]?(\d{1,7})[-_ ]?(?:d|dim)?", model) for model in models}
+    if all(named.values()):
+        found = {model: int(match[1]) for model, match in named.items()}
+    else:
+        found = {model: identity.get("dimensions") for model, identity in models.items()}
+        alike = len({str(identity.get("name")) for identity in models.values()}) == 1
+        if not alike and len(models) < 3:
+            return {}
+    distinct = len(set(map(str, found.values()))) == len(found) > 1
+    return found if distinct and all(type(width) is int and width > 0 for width in found.values()) else {}
+
+
+def file_part(text):
+    """A record's or a section's name as part of a file name: whatever is no letter, digit, "-" or "_" is written as ~hex~.
+
+    Parts are joined with ".", which no part contains, so that two figures never get one name.
+    """
+    return "".join(character if character.isalnum() or character in "-_" else f"~{ord(character):x}~" for character in text)
+
+
+# ---- reading summaries --------------------------------------------------------------------------------------------------
+
+def headline(cutoffs):
+    """The cutoff that titles and tables speak of: 10, else the largest below it, else the smallest."""
+    return max((k for k in cutoffs if k <= 10), default=cutoffs[0])
+
+
+def value_of(block, metric, k):
+    """A model's value, or a comparison's entry, for a measure at a cutoff (None: it has none); None where there is none."""
+    values = (block or {}).get(metric)
+    return values.get(str(k)) if k and values else values
+
+
+def comparison(summary, pair):
+    """The comparison of a pair of models, or None."""
+    found = (block for block in summary["comparisons"] if (block["base"], block["candidate"]) == pair)
+    return next(found, None)
+
+
+def verdict(entry):
+    """1 or -1 where the whole interval lies above or below 0, 0 where it does not, None without an interval."""
+    if not entry or missing(entry["low"]):
+        return None
+    return (entry["low"] > 0) - (entry["high"] < 0)
+
+
+def colour_of(entry):
+    """The series that a change is drawn in: better, worse, neither for certain, or without an interval."""
+    return {1: CHANGED, -1: WORSENED, 0: UNCHANGED}.get(verdict(entry), NEUTRAL)
+
+
+def change_text(entry, decimals=3):
+    """A change with its interval, in words."""
+    if not entry or missing(entry["difference"]):
+        return "no change computed"
+    interval = "" if missing(entry["low"]) else \
+        f" (95% interval {change(entry['low'], decimals)} to {change(entry['high'], decimals)})"
+    return f"change {change(entry['difference'], decimals)}{interval}"
+
+
+def limits(entries):
+    """The lowest and the highest of 0 and of all the differences and interval ends."""
+    values = [entry[key] for entry in entries if entry for key in ("difference", "low", "high") if not missing(entry[key])]
+    return min(0, *values) if values else 0, max(0, *values) if values else 0
+
+
+def useful(panel):
+    """What counts as useful, as a sentence."""
+    most = " (the highest)" if panel.useful == panel.max_grade else " or more"
+    return f"Useful means grade {panel.useful}{most}."
+
+
+def name_in_title(model):
+    return label(model, 250, 18, True)
+
+
+def pair_title(source, metric=MAIN):
+    """Who leads whom, by the headline measure and its interval."""
+    if not source.pair:
+        return f"{' and '.join(map(name_in_title, source.block.models))} over retrieval depth"
+    base, candidate = map(name_in_title, source.pair)
+    k = headline(source.block.cutoffs)
+    before, after = (value_of(source.summary["models"][model], metric, k) for model in source.pair)
+    known = verdict(value_of(comparison(source.summary, source.pair), metric, k))
+    if known is None:
+        return f"{candidate} against {base}: {metrics.label(metric, k)} {score(before)} \u2192 {score(after)}"
+    if known == 0:
+        return f"No clear difference: {candidate} against {base}, {metrics.label(metric, k)} {score(before)} \u2192 {score(after)}"
+    return f"{candidate} {'leads' if known > 0 else 'trails'} {base}: {metrics.label(metric, k)} {score(before)} \u2192 {score(after)}"
+
+
+def signed(values):
+    """How the ticks of an axis of changes are written."""
+    decimals = tick_decimals(values)
+    return lambda value: "0" if value == 0 else change(value, decimals)
+
+
+def columns_of(panel):
+    """The measures of a table: [(metric, cutoff), …], the main one first, all at the headline cutoff, then selected precision."""
+    k = headline(panel.cutoffs)
+    found = [(metric, k) for metric in sorted(metrics.METRICS, key=lambda metric: metric != MAIN)]
+    return found + ([("selected_precision", None)] if panel.selected else [])
+
+
+# ---- score over depth ----------------------------------------------------------------------------------------------------
+
+def draw_depth(source):
+    """Two models (or one) over retrieval depth: four panels, each with the paired difference below."""
+    panel, summary = source.block, source.summary
+    models = source.pair or tuple(panel.models)
+    compared = comparison(summary, source.pair)
+    figure = Figure(source.name, depth_title(source, compared),
+                    f"Score at retrieval depth k (log scale) over {count(summary['queries'], 'query', 'queries')}. {useful(panel)}")
+    series = SERIES[:2] if len(models) == 2 else SERIES[1:2]
+    figure.key(zip(series, models))
+    figure.y += 8
+    strip = limits([value_of(compared, metric, k) for metric in DEPTH_METRICS for k in panel.cutoffs])
+    pitch = 252 if compared else 190
+    for at, metric in enumerate(DEPTH_METRICS):
+        depth_panel(figure, figure.left + 370 * (at % 2), figure.y + pitch * (at // 2), source, metric, dict(zip(models, series)), strip)
+    figure.y += 2 * pitch - 4
+    notes = []
+    if compared:
+        notes.append(f"Difference is {label(models[1], 200)} minus {label(models[0], 200)}, with its paired 95% interval over queries.")
+    if partial := [f"{summary['eligible'][str(k)]:,} at k = {k}" for k in panel.cutoffs if summary["eligible"][str(k)] < summary["queries"]]:
+        notes.append(f"Queries with a graded position: {', '.join(partial[:3])}{' …' if len(partial) > 3 else ''}.")
+    figure.paragraph(" ".join(notes) or "A query without results counts as zero.")
+    return figure.svg(depth_description(source, models, compared))
+
+
+def depth_title(source, compared):
+    """ "X leads Y at every depth" where all four measures say so clearly, else the headline measure."""
+    known = {verdict(value_of(compared, metric, k)) for metric in DEPTH_METRICS for k in source.block.cutoffs} if compared else {None}
+    if known not in ({1}, {-1}):
+        return pair_title(source)
+    base, candidate = map(name_in_title, source.pair)
+    return f"{candidate} {'leads' if known == {1} else 'trails'} {base} at every depth"
+
+
+def depth_panel(figure, x, y, source, metric, series, strip):
+    """One measure: both lines over depth, the headline values, and the strip of differences."""
+    cutoffs, k = source.block.cutoffs, headline(source.block.cutoffs)
+    across = Scale(cutoffs[0], cutoffs[-1], x + 46, x + 292, log=True)
+    down = Scale(0, 1, y + 142, y + 30)
+    values = {model: [value_of(source.summary["models"][model], metric, k) for k in cutoffs] for model in series}
+    figure.text(x, y + 12, TITLES[metric], "ink", 14, True)
+    heading = [(f"k = {k}: ", "muted", False)]
+    for model, style in series.items():
+        heading += [(" \u2192 ", "muted", False)] * (len(heading) > 1)
+        heading.append((score(value_of(source.summary["models"][model], metric, k)),
+                        "muted" if style.role == "base" else style.role, style.role != "base"))
+    figure.runs(across.end, y + 12, heading, anchor="end")
+    figure.y_axis(down, [0, 0.5, 1], across.start, across.end, baseline=0)
+    for model, style in series.items():
+        points = [(across(k), None if missing(value) else down(value)) for k, value in zip(cutoffs, values[model])]
+        figure.curve(points, style)
+        for point in points:
+            if point[1] is not None:
+                figure.mark(*point, style, small=True)
+    ends = [(style, values[model][-1]) for model, style in series.items() if not missing(values[model][-1])]
+    for (style, value), place in zip(ends, push([down(value) for _, value in ends], down.end, down.start + 4)):
+        figure.text(across.end + 9, place + 12 * MIDDLE, score(value), style.role, bold=True)
+    compared = comparison(source.summary, source.pair)
+    k_tick = lambda value: f"k = {value}" if value == cutoffs[0] else str(value)  # noqa: E731
+    if not compared:
+        figure.x_axis(across, cutoffs, y + 142, k_tick)
+        return
+    difference_strip(figure, y, across, [(k, value_of(compared, metric, k)) for k in cutoffs], strip)
+    figure.x_axis(across, cutoffs, y + 214, k_tick)
+
+
+def difference_strip(figure, y, across, entries, strip):
+    """The difference over depth as a line in the band of its interval; the scale is the same in all panels."""
+    low, high = strip if strip != (0, 0) else (0, 0.01)
+    down = Scale(low, high, y + (214 if low == 0 else 211), y + 170)
+    fine = down.ticks(18)
+    values = [value for value in (fine[0], 0, fine[-1]) if value == 0 or abs(down(value) - down(0)) >= 14]
+    figure.text(across.start, y + 163, "Difference")
+    figure.y_axis(down, values, across.start, across.end, signed(fine), baseline=0)
+    figure.band([(across(k), *(None if missing(entry[key]) else down(entry[key]) for key in ("high", "low"))) for k, entry in entries])
+    points = [(across(k), None if missing(entry["difference"]) else down(entry["difference"])) for k, entry in entries]
+    figure.curve(points, CHANGED)
+    if len(points) == 1 and points[0][1] is not None:
+        figure.mark(*points[0], CHANGED, small=True)
+        if not missing(entries[0][1]["low"]):
+            figure.whisker(points[0][0], down(entries[0][1]["low"]), down(entries[0][1]["high"]))
+    last = entries[-1][1]
+    if not missing(last["difference"]):
+        figure.text(across.end + 9, points[-1][1] + 12 * MIDDLE, change(last["difference"]), colour_of(last).role, bold=True)
+
+
+def depth_description(source, models, compared):
+    """Every plotted value in words."""
+    parts = []
+    for metric in DEPTH_METRICS:
+        for model in models:
+            values = ", ".join(f"{score(value_of(source.summary['models'][model], metric, k))} at {k}" for k in source.block.cutoffs)
+            parts.append(f"{TITLES[metric]} of {plain(model)}: {values}.")
+        if compared:
+            values = ", ".join(f"{change_text(value_of(compared, metric, k))} at {k}" for k in source.block.cutoffs)
+            parts.append(f"{TITLES[metric]}: {values}.")
+    return " ".join(parts)
+
+
+# ---- rows: data sets or models, with scores on the left and changes on the right -----------------------------------------------
+
+class Row(NamedTuple):
+    """A row of a dumbbell figure; what is None was not measured."""
+
+    label: str
+    base: float | None
+    candidate: float | None
+    entry: dict | None
+    note: str = ""
+    total: bool = False
+
+
+def draw_datasets(source):
+    """A public table of two models: rows sorted by change, then name; the average below. Of one model: bars."""
+    table, summary = source.block, source.summary
+    if not source.pair:
+        return draw_scores_of_one(source)
+    base, candidate = source.pair
+    rows = []
+    for name, block in summary["datasets"].items():
+        means = block["means"]
+        absent = " and ".join(label(model, 100) for model in source.pair if model not in means)
+        rows.append(Row(dataset_label(name, block), means.get(base), means.get(candidate), comparison(block, source.pair),
+                        f"{absent} {UNMEASURED}" if absent else ""))
+    rows.sort(key=lambda row: (row.entry is None, -row.entry["difference"] if row.entry else 0, row.label))
+    average = summary["average"]
+    if len(average["datasets"]) > 1:
+        before, after = average["means"][base], average["means"][candidate]
+        entry = {"difference": after - before, "low": None, "high": None}
+        rows.append(Row(f"Average ({count(len(average['datasets']), 'data set')})", before, after, entry, total=True))
+    figure = Figure(source.name, datasets_title(source, rows), datasets_subtitle(table))
+    figure.key(zip(SERIES, source.pair))
+    draw_rows(figure, rows, label(table.measure, 200))
+    figure.paragraph(f"Change is {label(candidate, 200)} minus {label(base, 200)} with its paired 95% interval over queries; "
+                     "grey where the interval includes 0, an orange diamond where it lies below.")
+    return figure.svg(rows_description(rows, base, candidate))
+
+
+def dataset_label(name, block):
+    return f"{label(name, 140, 13)} ({block['queries']:,})"
+
+
+def datasets_subtitle(table):
+    return f"Mean {label(table.measure, 200)} over the queries of each data set (their number in brackets)."
+
+
+def draw_scores_of_one(source):
+    """A public table of one model."""
+    table, summary = source.block, source.summary
+    model = table.models[0]
+    rows = [(dataset_label(name, block), block["means"].get(model)) for name, block in summary["datasets"].items()]
+    rows.sort(key=lambda row: (missing(row[1]), -(row[1] or 0), row[0]))
+    figure = Figure(source.name, f"{name_in_title(model)} on {count(len(rows), 'data set')}", datasets_subtitle(table))
+    figure.y += 8
+    figure.bars(rows)
+    return figure.svg(" ".join(f"{name}: {score(value)}." for name, value in rows))
+
+
+def datasets_title(source, rows):
+    """On how many data sets the candidate is clearly ahead, and on how many clearly behind."""
+    rows = [row for row in rows if not row.total]
+    base, candidate = map(name_in_title, source.pair)
+    known = [verdict(row.entry) for row in rows if row.entry]
+    ahead, behind, of = known.count(1), known.count(-1), count(len(known), "data set")
+    if ahead and behind:
+        return f"{candidate} is clearly ahead of {base} on {ahead} of {of}, clearly behind on {behind}"
+    if ahead or behind:
+        return f"{candidate} is clearly {'ahead of' if ahead else 'behind'} {base} on {ahead or behind} of {of}"
+    return f"{candidate} against {base}: no clear difference on {of}"
+
+
+def draw_models(source):
+    """A panel of many models: each with its score, and its change against the model it is compared with."""
+    panel, summary, k = source.block, source.summary, headline(source.block.cutoffs)
+    name = metrics.label(MAIN, k)
+    values = {model: value_of(summary["models"][model], MAIN, k) for model in panel.models}
+    figure = Figure(source.name, models_title(values, name), f"{name} over {count(summary['queries'], 'query', 'queries')}. {useful(panel)}")
+    based = {}
+    for base, candidate in panel.comparisons:
+        based.setdefault(candidate, base)
+    if not based:
+        figure.y += 8
+        figure.bars([(label(model, 200, 13), value) for model, value in values.items()])
+        return figure.svg(" ".join(f"{plain(model)}: {score(value)}." for model, value in values.items()))
+    one_base = len(set(based.values())) == 1
+    rows = []
+    for model, value in values.items():
+        entry = value_of(comparison(summary, (based.get(model), model)), MAIN, k)
+        named = label(model, 200, 13) if one_base or model not in based else f"{label(model, 110, 13)} vs {label(based[model], 70, 13)}"
+        rows.append(Row(named, *((None, value) if model in based else (value, None)), entry))
+    figure.key([(SERIES[0], panel.comparisons[0][0]), (SERIES[1], "compared with it")] if one_base else
+               [(SERIES[0], "only compared against"), (SERIES[1], "compared")])
+    draw_rows(figure, rows, name)
+    against = f"against {label(panel.comparisons[0][0], 250)}" if one_base else "against the model after vs"
+    figure.paragraph(f"Change {against}, with its paired 95% interval over queries; grey where the interval includes 0, "
+                     "an orange diamond where it lies below.")
+    return figure.svg(rows_description(rows, None, None))
+
+
+def models_title(values, name):
+    """Which model has the highest value, where there is one."""
+    known = [value for value in values.values() if not missing(value)]
+    if not known or known.count(max(known)) > 1:
+        return f"{name} of {len(values)} models"
+    best = next(model for model, value in values.items() if value == max(known))
+    return f"{name_in_title(best)} has the highest {name} of {len(values)} models"
+
+
+def draw_rows(figure, rows, measure):
+    """The rows: names, scores as ring and dot with their values, and changes with their intervals."""
+    names = figure.left + min(215, max(text_width(row.label, 13, row.total) for row in rows))
+    values = [value for row in rows for value in (row.base, row.candidate) if not missing(value)]
+    left, left_values = round_axis(min(values, default=0), max(values, default=1), names + 56, 428)
+    right, right_values = round_axis(*limits(row.entry for row in rows), 500, 676)
+    figure.y += 6
+    figure.text(left.start, figure.y + 10, measure, "ink", bold=True)
+    figure.text(right.start, figure.y + 10, "Change", "ink", bold=True)
+    figure.y += 20
+    top = figure.y
+    bottom = top + 28 * len(rows) + 6 * any(row.total for row in rows)
+    figure.x_axis(left, left_values, bottom, top=top)
+    figure.x_axis(right, right_values, bottom, signed(right_values), top)
+    figure.line(right(0), top, right(0), bottom, "axis")
+    for row in rows:
+        if row.total:
+            figure.line(figure.left, figure.y + 3, figure.right, figure.y + 3, "axis")
+            figure.y += 6
+        draw_row(figure, row, figure.y + 14, left, right)
+        figure.y += 28
+    figure.y = bottom + 30
+
+
+def draw_row(figure, row, y, left, right):
+    """One row, its middle at y."""
+    figure.text(figure.left, y + 13 * MIDDLE, row.label, "ink", 13, row.total)
+    marks = sorted((value, style) for value, style in zip((row.base, row.candidate), SERIES) if not missing(value))
+    if len(marks) == 2:
+        figure.line(left(marks[0][0]), y, left(marks[1][0]), y, "base", 2)
+    for value, style in sorted(marks, key=lambda mark: mark[1] is SERIES[1]):
+        figure.mark(left(value), y, style)
+        before = len(marks) == 2 and (value, style) == marks[0]
+        figure.text(left(value) + (-10 if before else 10), y + 12 * MIDDLE, score(value), style.role,
+                    bold=style is SERIES[1], anchor="end" if before else "start")
+    if row.entry and not missing(row.entry["difference"]):
+        style = colour_of(row.entry)
+        if not missing(row.entry["low"]):
+            figure.interval(right(row.entry["low"]), right(row.entry["high"]), y, style.role)
+        figure.mark(right(row.entry["difference"]), y, style)
+        figure.text(figure.right, y + 12 * MIDDLE, change(row.entry["difference"]), style.role, bold=True, anchor="end")
+    elif row.note:
+        figure.bar(figure.right + 4, y - 8, figure.right - 6 - text_width(row.note), y + 8, "card")
+        figure.text(figure.right, y + 12 * MIDDLE, row.note, anchor="end")
+
+
+def rows_description(rows, base, candidate):
+    """Every row in words."""
+    parts = []
+    for row in rows:
+        values = [f"{plain(model) + ' ' if model else ''}{score(value)}" for model, value in ((base, row.base), (candidate, row.candidate))
+                  if not missing(value)]
+        parts.append(f"{row.label}: {', '.join([*values, *([change_text(row.entry)] if row.entry else []), *([row.note] if row.note else [])])}.")
+    return " ".join(parts)
+
+
+# ---- score over embedding width --------------------------------------------------------------------------------------------
+
+def draw_widths(source):
+    """One model at several embedding widths: a panel a measure (or a data set), with a line at 99% of the full width."""
+    order = sorted(source.widths, key=source.widths.get)
+    full = order[-1]
+    panels = width_panels(source, order)
+    span = max(0.02, *(high - low for low, high in map(width_reach, panels.values())))
+    name, (values, _) = next(iter(panels.items()))
+    if isinstance(source.block, metrics.Table):
+        measure = label(source.block.measure, 200, 18, True)
+        name = f"average {measure}" if name.startswith("Average of ") else f"{measure} on {name}"
+    figure = Figure(source.name, widths_title(name, [source.widths[model] for model in order], values), width_subtitle(source))
+    figure.y += 10
+    height = 190
+    for at, (name, panel) in enumerate(panels.items()):
+        width_panel(figure, figure.left + 370 * (at % 2), figure.y + height * (at // 2), name, panel, source, order, span)
+    figure.y += height * ((len(panels) + 1) // 2) - 4
+    figure.paragraph(f"Dotted: {KEPT:.0%} of the score at full width ({source.widths[full]:,}). Band: paired 95% interval of the difference "
+                     "to full width. The vertical scale is the same in all panels.")
+    return figure.svg(" ".join(f"{name}: " + ", ".join(f"{score(value)} at {source.widths[model]:,}" for model, value in zip(order, values)) + "."
+                               for name, (values, _) in panels.items()))
+
+
+def width_subtitle(source):
+    if isinstance(source.block, metrics.Table):
+        return f"Mean {label(source.block.measure, 200)} at embedding width (log scale)."
+    return f"Score at embedding width (log scale) over {count(source.summary['queries'], 'query', 'queries')}. {useful(source.block)}"
+
+
+def width_panels(source, order):
+    """{panel name: (values, band), …} in the order of the widths; the band is where the full width's score
+    plus the interval of the difference lies, (None, None) where the two were not compared."""
+    full = order[-1]
+
+    def read(means, block, metric=None, k=None):
+        band = []
+        for model in order:
+            found = comparison(block, (full, model)), comparison(block, (model, full))
+            ahead, behind = (value_of(entry, metric, k) if metric else entry for entry in found)
+            if missing(means[-1]):
+                band.append((None, None))
+            elif model == full:
+                band.append((means[-1], means[-1]))
+            elif ahead and not missing(ahead["low"]):
+                band.append((means[-1] + ahead["low"], means[-1] + ahead["high"]))
+            elif behind and not missing(behind["low"]):
+                band.append((means[-1] - behind["high"], means[-1] - behind["low"]))
+            else:
+                band.append((None, None))
+        return means, band
+
+    summary = source.summary
+    if isinstance(source.block, metrics.Table):
+        panels = {}
+        if len(summary["average"]["datasets"]) > 1:
+            average = summary["average"]
+            panels[f"Average of {count(len(average['datasets']), 'data set')}"] = read([average["means"][model] for model in order], {"comparisons": []})
+        for name, block in summary["datasets"].items():
+            panels[f"{label(name, 110, 14, True)} ({block['queries']:,})"] = read([block["means"].get(model) for model in order], block)
+        return panels
+    k = headline(source.block.cutoffs)
+    return {metrics.label(metric, k): read([value_of(summary["models"][model], metric, k) for model in order], summary, metric, k)
+            for metric in sorted(metrics.METRICS, key=lambda metric: metric != MAIN)}
+
+
+def width_reach(panel):
+    """The lowest and the highest of a panel's values and its band."""
+    known = [value for value in [*panel[0], *(end for ends in panel[1] for end in ends)] if not missing(value)]
+    return min(known, default=0), max(known, default=0)
+
+
+def smallest_kept(widths, values):
+    """The smallest width from which every one keeps 99% of the full width's score, or None without that score."""
+    kept = None
+    for width, value in zip(reversed(widths), reversed(values)):
+        if missing(value) or missing(values[-1]) or value < KEPT * values[-1]:
+            break
+        kept = width
+    return kept
+
+
+def widths_title(name, widths, values):
+    """How much of the full width's score is kept by the narrowest width that keeps 99%, or else by the widest narrower one."""
+    kept = smallest_kept(widths, values)
+    if not kept or not values[-1]:
+        return f"{name} at {len(widths)} embedding widths"
+    at = widths.index(kept) if kept < widths[-1] else len(widths) - 2
+    if missing(values[at]):
+        return f"{name} at {len(widths)} embedding widths"
+    share = "all" if values[at] >= values[-1] else f"{int(1000 * values[at] / values[-1]) / 10:g}%"
+    return f"{widths[at]:,} of {widths[-1]:,} dimensions keep {share} of {name}"
+
+
+def width_panel(figure, x, y, name, panel, source, order, span):
+    """One line over the widths, its values below the axis under its points."""
+    values, band = panel
+    widths = [source.widths[model] for model in order]
+    across = Scale(widths[0], widths[-1], x + 56, x + 316, log=True)
+    low, high = width_reach(panel)
+    floor = max(0, high - span)
+    down = Scale(floor, floor + span, y + 122, y + 32)
+    figure.text(x, y + 12, name, "ink", 14, True)
+    figure.y_axis(down, down.ticks(34), across.start - 8, across.end + 8)
+    figure.x_axis(across, widths, y + 130, "{:,}".format)
+    if low == high == 0:
+        figure.text((across.start + across.end) / 2, y + 76, "no value" if all(map(missing, values)) else "all 0", anchor="middle")
+    kept = smallest_kept(widths, values)
+    if kept is not None:
+        line = down(KEPT * values[-1])
+        figure.line(across.start - 8, line, across.end + 8, line, "base", 1.6, "1.5 3")
+        figure.text(x + 324, y + 12, f"{KEPT:.0%} kept down to {kept:,}" if kept < widths[-1] else f"{KEPT:.0%} kept only at {kept:,}", anchor="end")
+    figure.band([(across(width), *(None if missing(end) else down(end) for end in reversed(ends))) for width, ends in zip(widths, band)])
+    points = [(across(width), None if missing(value) else down(value)) for width, value in zip(widths, values)]
+    figure.curve(points, CHANGED)
+    for point in points:
+        if point[1] is not None:
+            figure.mark(*point, CHANGED, small=True)
+    labels = [score(value) for value in values]
+    places = [across(width) for width in widths]
+    for at in spaced(places, [text_width(text, 12, True) for text in labels], 3):
+        figure.text(places[at], y + 163, labels[at], "candidate", anchor="middle", bold=True)
+
+
+# ---- a chain of steps --------------------------------------------------------------------------------------------------------
+
+def draw_waterfall(source):
+    """Models in a chain, each one step from the one before: scores in columns, then what each step adds or loses."""
+    panel, summary, k = source.block, source.summary, headline(source.block.cutoffs)
+    models = list(panel.models)
+    steps = list(zip(models, models[1:]))
+    found = [comparison(summary, step) for step in steps]
+    figure = Figure(source.name, waterfall_title(steps, [value_of(block, MAIN, k) for block in found], k),
+                    f"One step at a time, over {count(summary['queries'], 'query', 'queries')}. {useful(panel)}")
+    rows = [WaterfallRow(metrics.label(*name), [value_of(summary["models"][model], *name) for model in models],
+                         [value_of(block, *name) for block in found], value_of(comparison(summary, (models[0], models[-1])), *name))
+            for name in columns_of(panel)]
+    numbers = {3: 66, 4: 56, 5: 48}[len(models)]
+    names = 112 + numbers * len(models) + 12  # where the names of the steps begin
+    across, values = round_axis(*limits(entry for row in rows for entry in row.reach()), names + 184, figure.right - 62)
+    figure.y += 10
+    figure.headers([(112 + numbers * (at + 1), model) for at, model in enumerate(models)], numbers - 4, "end")
+    for x, text, anchor in ((names, "Step", "start"), (names + 168, "Change", "end"), (figure.right, "Total", "end")):
+        figure.text(x, figure.y - 8, text, "ink", bold=True, anchor=anchor)
+    height = 21 * len(steps) + 14
+    bottom = figure.y + height * len(rows)
+    figure.x_axis(across, values, bottom, signed(values), figure.y)
+    figure.line(across(0), figure.y, across(0), bottom, "axis")
+    for row in rows:
+        figure.line(figure.left, figure.y, figure.right, figure.y)
+        waterfall_row(figure, row, figure.y + height / 2, across, numbers, names, [candidate for _, candidate in steps])
+        figure.y += height
+    figure.y = bottom + 30
+    figure.paragraph(f"The steps lead from {' to '.join(label(model, 230) for model in models)}. Each bar starts where the one above ends. "
+                     "Lines are paired 95% intervals of a step over queries: blue above 0, orange below 0, grey where they include 0.")
+    return figure.svg(" ".join(row.words(models) for row in rows))
+
+
+class WaterfallRow(NamedTuple):
+    """One measure: the models' values, the steps' entries, and the entry of the whole way where it was compared."""
+
+    name: str
+    values: list
+    steps: list
+    whole: dict | None
+
+    def starts(self):
+        """Where each step starts: the change up to there."""
+        start, starts = 0, []
+        for entry in self.steps:
+            starts.append(start)
+            start += entry["difference"] or 0
+        return starts
+
+    def reach(self):
+        """The steps' entries, moved to where they are drawn."""
+        return [{key: None if missing(entry[key]) else start + entry[key] for key in ("difference", "low", "high")}
+                for start, entry in zip(self.starts(), self.steps)]
+
+    def total(self):
+        return None if missing(self.values[0]) or missing(self.values[-1]) else self.values[-1] - self.values[0]
+
+    def words(self, models):
+        values = ", ".join(f"{plain(model)} {score(value)}" for model, value in zip(models, self.values))
+        steps = ", ".join(f"{plain(model)}: {change_text(entry)}" for model, entry in zip(models[1:], self.steps))
+        return f"{self.name}: {values}; {steps}; in total {change(self.total())}."
+
+
+def waterfall_title(steps, entries, k):
+    """What each step does to the main measure."""
+    parts, name = [], f" {metrics.label(MAIN, k)}"
+    for (_, model), entry in zip(steps, entries):
+        known, model = verdict(entry), label(model, 180, 18, True)
+        if known:
+            parts.append(f"{model} {'adds' if known > 0 else 'loses'} {score(abs(entry['difference']))}{name}")
+            name = ""
+        elif known == 0:
+            parts.append(f"{model} makes no clear difference")
+        else:
+            parts.append(f"{model} {change(entry['difference'])}{name}")
+            name = ""
+    return ", ".join(parts)
+
+
+def waterfall_row(figure, row, y, across, numbers, names, models):
+    """One measure, its middle at y: the values, then a bar a step."""
+    figure.text(figure.left, y + 13 * MIDDLE, row.name, "ink", 13)
+    for at, value in enumerate(row.values):
+        figure.text(112 + numbers * (at + 1), y + 12 * MIDDLE, score(value), "ink", anchor="end")
+    middle = y - 21 * (len(models) - 1) / 2
+    for model, entry, start, moved in zip(models, row.steps, row.starts(), row.reach()):
+        figure.text(names, middle + 12 * MIDDLE, label(model, 114))
+        role = colour_of(entry).role
+        figure.text(names + 168, middle + 12 * MIDDLE, change(entry["difference"]), role, bold=True, anchor="end")
+        change_bar(figure, across, start, moved, middle, role)
+        if model != models[-1] and not missing(entry["difference"]):
+            figure.line(across(moved["difference"]), middle + 7, across(moved["difference"]), middle + 14, "muted")
+        middle += 21
+    figure.text(figure.right, y + 12 * MIDDLE, change(row.total()), colour_of(row.whole).role if row.whole else "ink", bold=True, anchor="end")
+
+
+def change_bar(figure, across, start, entry, y, role):
+    """A bar from a start to where the difference ends, and its interval as a line."""
+    if not missing(entry["difference"]):
+        figure.bar(across(start), y - 7, across(entry["difference"]), y + 7, role, "0.35")
+    if not missing(entry["low"]):
+        figure.interval(across(entry["low"]), across(entry["high"]), y, role)
+
+
+# ---- parity -------------------------------------------------------------------------------------------------------------------
+
+def draw_parity(source):
+    """Two models that should be the same: every difference against the tolerance."""
+    panel, summary = source.block, source.summary
+    base, candidate = source.pair
+    compared = comparison(summary, source.pair)
+    groups = {TITLES[metric]: [(f"k = {k}", value_of(compared, metric, k)) for k in panel.cutoffs] for metric in metrics.METRICS}
+    if panel.selected:
+        groups[TITLES["selected_precision"]] = [("all", value_of(compared, "selected_precision", None))]
+    entries = [entry for group in groups.values() for _, entry in group]
+    tolerance = panel.tolerance
+    decimals = max(3, 1 - int(f"{tolerance:e}".split("e")[1]))
+    half = max(2 * tolerance, *map(abs, limits(entries)))
+    inside = sum(entry.get("within_tolerance") is True for entry in entries)
+    figure = Figure(source.name, parity_title(source, entries),
+                    f"{label(candidate, 200, 13)} minus {label(base, 200, 13)} at cutoff k, over {count(summary['queries'], 'query', 'queries')}. "
+                    f"{inside} of {count(len(entries), 'interval')} {'lies' if inside == 1 else 'lie'} wholly within \u00b1{tolerance:g}.")
+    figure.y += 10
+    height = 18 * max(map(len, groups.values())) + 66
+    for at, (name, group) in enumerate(groups.items()):
+        parity_panel(figure, figure.left + 370 * (at % 2), figure.y + height * (at // 2), name, group, half, tolerance, decimals)
+    figure.y += height * ((len(groups) + 1) // 2) - 8
+    figure.paragraph(f"Shaded: the tolerance, \u00b1{tolerance:g}. Lines are paired 95% intervals over queries, grey where they reach beyond it. "
+                     "An orange diamond marks a difference over it.")
+    return figure.svg(" ".join(f"{name}: " + ", ".join(f"{change_text(entry, decimals)} at {where}" for where, entry in group) + "."
+                               for name, group in groups.items()))
+
+
+def is_over(entry, tolerance):
+    return not missing(entry["difference"]) and abs(entry["difference"]) > tolerance
+
+
+def parity_title(source, entries):
+    """How many of the differences stay within the tolerance."""
+    base, candidate = map(name_in_title, source.pair)
+    tolerance = source.block.tolerance
+    known = [entry for entry in entries if not missing(entry["difference"])]
+    of = count(len(known), "score")
+    if over := sum(is_over(entry, tolerance) for entry in known):
+        return f"{candidate}: {over} of {of} more than {tolerance:g} off {base}"
+    if all(entry["low"] == entry["high"] == entry["difference"] == 0 for entry in known):
+        return f"{candidate}: all {of} exactly as {base}"
+    return f"{candidate}: all {of} within \u00b1{tolerance:g} of {base}"
+
+
+def parity_panel(figure, x, y, name, group, half, tolerance, decimals):
+    """One measure: a row a cutoff."""
+    across = Scale(-half, half, x + 52, x + 262)
+    top, bottom = y + 22, y + 22 + 18 * len(group)
+    figure.text(x, y + 12, name, "ink", 14, True)
+    figure.bar(across(-tolerance), top, across(tolerance), bottom, "base", "0.16")
+    figure.x_axis(across, [-tolerance, 0, tolerance], bottom,
+                  lambda value: "0" if value == 0 else change(value, len(f"{tolerance:g}".partition(".")[2])), top)
+    figure.line(across(0), top, across(0), bottom, "axis")
+    for at, (where, entry) in enumerate(group):
+        middle = top + 18 * at + 9
+        figure.text(x + 42, middle + 12 * MIDDLE, where, anchor="end")
+        over = is_over(entry, tolerance)
+        style = WORSENED if over else CHANGED if entry.get("within_tolerance") else UNCHANGED
+        if not missing(entry["low"]):
+            figure.interval(across(entry["low"]), across(entry["high"]), middle, style.role)
+        if not missing(entry["difference"]):
+            figure.mark(across(entry["difference"]), middle, style, small=True)
+        figure.text(x + 314, middle + 12 * MIDDLE, change(entry["difference"], decimals), style.role, bold=over, anchor="end")
+        if over:
+            figure.text(x + 319, middle + 12 * MIDDLE, "over", style.role, bold=True)
+
+
+# ---- before and new -------------------------------------------------------------------------------------------------------------
+
+VERDICTS = {1: "better", -1: "worse", 0: "no clear difference", None: "too few to tell"}
+
+
+def draw_table(source):
+    """A model against its predecessor: measure, before, new, change, bar, verdict."""
+    panel, summary = source.block, source.summary
+    base, candidate = source.pair
+    compared = comparison(summary, source.pair)
+    rows = [(metrics.label(*name), *(value_of(summary["models"][model], *name) for model in source.pair), value_of(compared, *name))
+            for name in columns_of(panel)]
+    figure = Figure(source.name, pair_title(source),
+                    f"{label(base, 250, 13)} before, {label(candidate, 250, 13)} new, over {count(summary['queries'], 'query', 'queries')}. "
+                    f"{useful(panel)}")
+    across, values = round_axis(*limits(entry for *_, entry in rows), 402, 582)
+    figure.y += 8
+    for x, text, anchor in ((20, "Measure", "start"), (226, "Before", "end"), (296, "New", "end"), (374, "Change", "end"), (610, "Verdict", "start")):
+        figure.text(x, figure.y + 12, text, "ink", bold=True, anchor=anchor)
+    figure.y += 22
+    bottom = figure.y + 30 * len(rows)
+    figure.x_axis(across, values, bottom, signed(values), figure.y)
+    figure.line(across(0), figure.y, across(0), bottom, "axis")
+    for name, before, after, entry in rows:
+        figure.line(figure.left, figure.y, figure.right, figure.y)
+        middle, role = figure.y + 15, colour_of(entry).role
+        figure.text(20, middle + 13 * MIDDLE, name, "ink", 13)
+        figure.text(226, middle + 13 * MIDDLE, score(before), "muted", 13, anchor="end")
+        figure.text(296, middle + 13 * MIDDLE, score(after), "ink", 13, True, anchor="end")
+        figure.text(374, middle + 13 * MIDDLE, change(entry["difference"]), role, 13, True, anchor="end")
+        change_bar(figure, across, 0, entry, middle, role)
+        figure.text(610, middle + 13 * MIDDLE, table_verdict(entry), role, bold=verdict(entry) not in (0, None))
+        figure.y += 30
+    figure.y = bottom + 30
+    figure.paragraph("Lines are paired 95% intervals over queries; better or worse is said where the interval leaves out 0.")
+    return figure.svg(" ".join(f"{name}: {score(before)} before, {score(after)} new, {change_text(entry)}, {table_verdict(entry)}."
+                               for name, before, after, entry in rows))
+
+
+def table_verdict(entry):
+    if not missing(entry["low"]) and entry["low"] == entry["high"] == 0:
+        return "the same"
+    return VERDICTS[verdict(entry)]
+
+
+# ---- shaded tables ----------------------------------------------------------------------------------------------------------------
+
+class Cell(NamedTuple):
+    """A cell of a shaded table: a score, its change from another model, and whether it is the best of its kind."""
+
+    value: float | None
+    entry: dict | None = None
+    best: bool = False
+
+
+def draw_types(source):
+    """Query types by measure, with the change of a compared model; by model where there are more than two."""
+    panel, summary, k = source.block, source.summary, headline(source.block.cutoffs)
+    models = list(panel.models)
+    shown = source.pair[1] if source.pair else models[0]
+    kinds = sorted(summary["types"], key=lambda kind: (-(value_of(summary["types"][kind]["models"][shown], MAIN, k) or 0), kind))
+    names = [f"{label(kind, 120, 13)} ({summary['types'][kind]['queries']:,})" for kind in kinds]
+    blocks = [summary["types"][kind] for kind in kinds]
+    if len(models) > 2 or len(models) > bool(source.pair) + 1:
+        headers, what = models, metrics.label(MAIN, k)
+        cells = [best_cells([value_of(block["models"][model], MAIN, k) for model in models]) for block in blocks]
+        title, note = best_title(models, cells, k), "The best model of each type is bold. The stronger the blue, the higher the score."
+    else:
+        headers, what = [metrics.label(*column) for column in columns_of(panel)], "Scores"
+        cells = [[Cell(value_of(block["models"][shown], *column), value_of(comparison(block, source.pair), *column))
+                  for column in columns_of(panel)] for block in blocks]
+        title, note = types_title(shown, kinds, [row[0].value for row in cells], k), "The stronger the blue, the higher the score."
+        if source.pair:
+            note = (f"Score of {label(shown, 200)}, below it the change from {label(source.pair[0], 200)}, "
+                    "bold where its paired 95% interval leaves out 0.")
+    figure = Figure(source.name, title, f"{what} by query type (number of queries in brackets). {useful(panel)}")
+    rows = list(zip(names, cells))
+    draw_grid(figure, rows, headers)
+    figure.paragraph(note)
+    return figure.svg(grid_description(rows, headers))
+
+
+def best_cells(values):
+    """Cells in which the highest value is marked."""
+    best = max((value for value in values if not missing(value)), default=None)
+    return [Cell(value, best=value == best) for value in values]
+
+
+def best_title(models, cells, k):
+    """Which model is best on the most query types."""
+    wins = [sum(row[at].best for row in cells) for at in range(len(models))]
+    if wins.count(max(wins)) > 1:
+        return f"{metrics.label(MAIN, k)} by query type and model"
+    return f"{name_in_title(models[wins.index(max(wins))])} has the best {metrics.label(MAIN, k)} on {max(wins)} of {count(len(cells), 'query type')}"
+
+
+def types_title(model, kinds, values, k):
+    """Where the model is strongest and where it is weakest."""
+    model = name_in_title(model)
+    if len(kinds) == 1 or any(map(missing, values)):
+        return f"{model}: {metrics.label(MAIN, k)} by query type"
+    return (f"{model}: {metrics.label(MAIN, k)} from {score(values[-1])} ({label(kinds[-1], 150, 18, True)}) "
+            f"to {score(values[0])} ({label(kinds[0], 150, 18, True)})")
+
+
+def draw_scores(source):
+    """A public table of more than two models: models by data sets."""
+    table, summary = source.block, source.summary
+    average = summary["average"]
+    shared = count(len(average["datasets"]), "data set")
+    columns = [(f"{label(name, 80, 12, True)} ({block['queries']:,})", block["means"]) for name, block in summary["datasets"].items()]
+    measure = label(table.measure, 200, 18, True)
+    title = f"{measure} of {len(table.models)} models on {count(len(table.datasets), 'data set')}"
+    if len(average["datasets"]) > 1:
+        columns.append((f"Average ({len(average['datasets'])} sets)", average["means"]))
+        title = models_title(average["means"], f"average {measure}")
+    cells = [best_cells([means.get(model) for model in table.models]) for _, means in columns]
+    rows = [(label(model, 190, 13), list(row)) for model, row in zip(table.models, zip(*cells))]
+    headers = [name for name, _ in columns]
+    figure = Figure(source.name, title, "Mean over the queries of each data set (their number in brackets).")
+    draw_grid(figure, rows, headers)
+    figure.paragraph("The best of each column is bold. The stronger the blue, the higher the score." +
+                     (f" The average is over the {shared} measured with every model." if 1 < len(average["datasets"]) < len(table.datasets) else ""))
+    return figure.svg(grid_description(rows, headers))
+
+
+def draw_grid(figure, rows, headers):
+    """A table of shaded cells: rows are [(label, cells), …]; columns that don't fit go below."""
+    figure.y += 10
+    left = figure.left + max(text_width(name, 13) for name, _ in rows) + 14
+    width = min(104, max(66, *(text_width(name, 12, True) + 8 for name in headers)))
+    fit = max(1, int((figure.right - left) // width))
+    if len(headers) <= fit:
+        width = min(124, (figure.right - left) / len(headers))
+    height = 38 if any(cell.entry for _, cells in rows for cell in cells) else 28
+    for first in range(0, len(headers), fit):
+        figure.headers([(left + width * (at + 0.5) - 1, name) for at, name in enumerate(headers[first:first + fit])], width - 6)
+        for name, cells in rows:
+            figure.text(figure.left, figure.y + height / 2 - 1 + 13 * MIDDLE, name, "ink", 13)
+            for at, cell in enumerate(cells[first:first + fit]):
+                grid_cell(figure, left + width * at, width, height, cell)
+            figure.y += height
+        figure.y += 14
+
+
+def grid_cell(figure, x, width, height, cell):
+    """One value, with its change below where there is one; a missing value says so."""
+    if missing(cell.value):
+        text = UNMEASURED if text_width(UNMEASURED) < width else score(None)
+        figure.text(x + width / 2 - 1, figure.y + height / 2 - 1 + 12 * MIDDLE, text, anchor="middle")
+        return
+    lines = [(score(cell.value), 13, cell.best)]
+    if cell.entry:
+        lines.append((change(cell.entry["difference"]), 12, bool(verdict(cell.entry))))
+    # No stronger than ink can be read on, so that neighbouring cells do not differ in the colour of their text.
+    figure.cell(x, figure.y, width, height, lines, 0.04 + 0.56 * cell.value)
+
+
+def grid_description(rows, headers):
+    """Every cell in words."""
+    return " ".join(f"{name}: " + ", ".join(
+        f"{plain(header)} {UNMEASURED if missing(cell.value) else score(cell.value)}{f', {change_text(cell.entry)}' if cell.entry else ''}"
+        for header, cell in zip(headers, cells)) + "." for name, cells in rows)
+
+
+# ---- the command line ----------------------------------------------------------------------------------------------------
+
+def planned(directory):
+    """{name: (Source, draw)} for every record in a directory. Raises RecordError with the problems of all of them."""
+    records, notes = metrics.load_records(directory)
+    for note in [*notes, *(warning for _, record in records for warning in record.warnings)]:
+        print(f"note: {note}", file=sys.stderr)
+    figures, taken, problems = {}, {}, []
+    for path, record in records:
+        for source, draw in plan(record):
+            other = taken.setdefault(source.name.casefold(), path)
+            if source.name.casefold() in map(str.casefold, figures):
+                problems.append(f"{path}: its figure {source.name}.svg has the name of one from {other}; rename a record, section or model")
+            figures[source.name] = source, draw
+    if problems:
+        raise RecordError(problems)
+    if not figures:
+        raise RecordError(f"{directory}: nothing to draw; expected a record with a panel or a public table")
+    return figures
+
+
+def chosen(figures, name):
+    """All figures, or the one of that name. Raises RecordError that lists the names there are."""
+    if name is None:
+        return figures
+    name = name.removesuffix(".svg")
+    if name not in figures:
+        raise RecordError(f"--figure: no figure {metrics.quote(name)}; expected one of: {', '.join(sorted(figures))}")
+    return {name: figures[name]}
+
+
+def draw(figures):
+    """{file name: text}."""
+    return {f"{name}.svg": function(source) for name, (source, function) in figures.items()}
+
+
+def stored_figures(folder):
+    """The SVG files of a folder by name."""
+    try:
+        return {name: metrics.read_bytes(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".svg")}
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be read: {error.strerror}") from None
+
+
+def differences(drawn, stored, extra):
+    """What to say of each file that is missing, not what would be drawn, or (where that is asked for) extra."""
+    lines = [f"{name}: missing" if name not in stored else f"{name}: not what would be drawn"
+             for name, text in drawn.items() if stored.get(name) != text.encode("utf-8")]
+    return lines + [f"{name}: extra, no record has this figure" for name in stored if extra and name not in drawn]
+
+
+def main(argv=None):
+    """Draw or check; the exit status."""
+    import argparse
+
+    parser = argparse.ArgumentParser(prog="figures.py", description="Draw the figures of retrieval records.")
+    parser.add_argument("--directory", default=os.path.join(HERE, "records"), help="the records, or a folder with a folder records in it")
+    parser.add_argument("--output", default=os.path.join(HERE, "figures"), help="where the figures go (default: figures beside figures.py)")
+    parser.add_argument("--figure", metavar="NAME", help="only this figure")
+    parser.add_argument("--check", action="store_true", help="write nothing; name each file that is missing, extra or not current")
+    options = parser.parse_args(argv)
+    every = planned(options.directory)
+    drawn = draw(chosen(every, options.figure))
+    stored = stored_figures(options.output)
+    if options.check:
+        lines = differences(drawn, stored, options.figure is None)
+        for line in lines:
+            print(os.path.join(options.output, line))
+        if not lines:
+            print(f"{options.output}: {count(len(drawn), 'figure')} as the records have {'it' if len(drawn) == 1 else 'them'}")
+        return 1 if lines else 0
+    try:
+        os.makedirs(options.output, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{options.output}: cannot be made: {error.strerror}") from None
+    for name, text in drawn.items():
+        metrics.write_whole(os.path.join(options.output, name), text)
+        print(os.path.join(options.output, name))
+    for name in sorted(stored.keys() - {f"{name}.svg" for name in every}):
+        print(f"{os.path.join(options.output, name)}: extra, no record has this figure; delete it if it is an old one", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(metrics.run_command(main))
