@@ -6,6 +6,8 @@ import sys
 COMMANDS = {
     "golden": ("harness.golden", "measure a search on a golden set of questions: run, gate, ratchet, log, split, check"),
     "sweep": ("harness.sweep", "try chunk sizes, splits, overlaps and normalizations on a golden set"),
+    "judge": ("harness.judge", "grade answers with a model, report, calibrate the judge against people"),
+    "labels": ("harness.labels", "make the reference of a record from two judges' labels, or check an extended one"),
     "record": ("harness.record", "turn runs and qrels into a record"),
     "benchmark": ("harness.benchmark", "average benchmark results by suites, or audit published averages"),
     "spearman": ("harness.spearman", "rank correlation of gold and predicted scores"),
