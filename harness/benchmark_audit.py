@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.averages import RULE_WORDS, RULES, Task, agreement, average, decimals_of, exact, half_unit, smallest_omissions
-from harness.files import read_text
-from harness.mteb import named
+from harness.benchmark_suite import texts
+from harness.files import Progress, read_text
+from harness.mteb import named, printable
 from metrics import RecordError, parse_json, quote
 
 FOLDER = Path(__file__).parent / "audit"
@@ -87,7 +88,7 @@ def parse_table(value, name):
     """(title, source, unit, [AuditSuite]) of a parsed audit file."""
     problems = []
     check_members(value, TABLE_KEYS, ("unit", "suites"), name, problems)
-    if not problems and value["unit"] not in UNITS:
+    if not problems and value["unit"] not in tuple(UNITS):
         problems.append(f'{name}: unit: expected "percent" or "fraction", got {quote(value["unit"])}; they are never guessed')
     if not problems and (not isinstance(value["suites"], list) or not value["suites"]):
         problems.append(f"{name}: suites: expected a list of suites, got {quote(value['suites'])}")
@@ -105,7 +106,8 @@ def check_members(value, known, needed, place, problems):
     if not isinstance(value, dict):
         problems.append(f"{place}: expected an object, got {quote(value)}")
         return False
-    problems += [f"{place}: unknown key {named(key)}; expected some of {', '.join(sorted(known))}" for key in value.keys() - known]
+    problems += [f"{place}: unknown key {named(key)}; expected some of {', '.join(sorted(known))}"
+                 for key in sorted(value.keys() - known)]
     lacks = [key for key in needed if key not in value]
     problems += [f"{place}: {key} is missing" for key in lacks]
     return not lacks
@@ -116,24 +118,31 @@ def parse_suite(value, unit, place, problems):
     if not check_members(value, SUITE_KEYS, ("name", "models"), place, problems):
         return None
     place = f"{place} ({value['name']})"
-    for key in ("places", "groups", "types", "models"):
-        if not isinstance(value.get(key, {}), dict):
-            problems.append(f"{place}: {key}: expected an object, got {quote(value[key])}")
-            return None
-    if value.get("rule", "two-step") not in RULES:
+    found = len(problems)
+    problems += [f"{place}: {key}: expected text, got {quote(value[key])}" for key in ("name", "measure", "source", "note")
+                 if not isinstance(value.get(key, ""), str)]
+    problems += [f"{place}: {key}: expected an object, got {quote(value[key])}" for key in ("places", "groups", "types", "models")
+                 if not isinstance(value.get(key, {}), dict)]
+    if value.get("rule", "two-step") not in tuple(RULES):
         problems.append(f"{place}: rule: expected one of {', '.join(RULES)}, got {quote(value['rule'])}")
+    if not texts(value.get("tasks", [])):
+        problems.append(f"{place}: tasks: expected a list of names, got {quote(value['tasks'])}")
+    if not problems[found:] and not texts(list(value.get("types", {}).values())):
+        problems.append(f"{place}: types: expected a text for each task, got {quote(value['types'])}")
+    return None if problems[found:] else build_suite(value, unit, place, problems)
+
+
+def build_suite(value, unit, place, problems):
+    """One AuditSuite whose members are of the right kinds."""
     models = {name: parse_model(model, unit, f"{place}: {name}", problems) for name, model in value["models"].items()}
-    named = value.get("tasks", [task for model in models.values() if model for task in model.scores])
-    if not isinstance(named, list) or not all(isinstance(task, str) for task in named):
-        problems.append(f"{place}: tasks: expected a list of names, got {quote(named)}")
-        return None
-    tasks = tuple(dict.fromkeys(named))
-    for name, model in models.items():
-        problems += [f"{place}: {name}: {task}: not among the suite's tasks" for task in (model.scores if model else ()) if task not in tasks]
+    models = {name: model for name, model in models.items() if model}
+    tasks = tuple(dict.fromkeys(value.get("tasks") or [task for model in models.values() for task in model.scores]))
+    problems += [f"{place}: {name}: {task}: not among the suite's tasks" for name, model in models.items()
+                 for task in model.scores if task not in tasks]
     places = {where: over_tasks(over, value.get("groups", {}), tasks, f"{place}: places: {where}", problems)
               for where, over in value.get("places", {}).items()}
-    return AuditSuite(str(value["name"]), str(value.get("measure", "")), value.get("rule", "two-step"), str(value.get("source", "")),
-                      str(value.get("note", "")), places, value.get("types", {}), tasks, models)
+    return AuditSuite(value["name"], value.get("measure", ""), value.get("rule", "two-step"), value.get("source", ""),
+                      value.get("note", ""), places, value.get("types", {}), tasks, models)
 
 
 def over_tasks(over, groups, tasks, place, problems):
@@ -152,6 +161,8 @@ def parse_model(value, unit, place, problems):
     if not isinstance(value["published"], dict) or not isinstance(value["scores"], dict):
         problems.append(f"{place}: published and scores: expected objects")
         return None
+    if not isinstance(value.get("also", ""), str):
+        problems.append(f"{place}: also: expected the model's other name, got {quote(value['also'])}")
     published = {where: read_printed(number, unit, f"{place}: published: {where}", problems)
                  for where, number in value["published"].items()}
     scores = {}
@@ -185,10 +196,15 @@ def check_scale(numbers, unit, place, problems):
 # Auditing
 
 
-def audit_suite(suite, largest):
-    """The Findings of a suite, model by model and place by place."""
-    return [audit_one(suite, name, model, place, suite.places.get(place, suite.tasks), printed, largest)
-            for name, model in suite.models.items() for place, printed in model.published.items()]
+def audit_suite(suite, largest=3, progress=None):
+    """The Findings of a suite, model by model and place by place; sets of up to `largest` omitted tasks are searched."""
+    findings = []
+    for name, model in suite.models.items():
+        for place, printed in model.published.items():
+            findings.append(audit_one(suite, name, model, place, suite.places.get(place, suite.tasks), printed, largest))
+            if progress:
+                progress.step()
+    return findings
 
 
 def audit_one(suite, name, model, place, over, printed, largest):
@@ -342,7 +358,7 @@ def as_text(title, source, unit, audits):
         lines += ["  " + "  ".join(text.ljust(width) if at in left else text.rjust(width)
                                    for at, (text, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
         lines += ["  " + line for line in remarks(suite, findings)]
-    return "\n".join([*lines, "", *total_lines(audits)]) + "\n"
+    return "\n".join(map(printable, [*lines, "", *total_lines(audits)])) + "\n"
 
 
 def as_markdown(title, source, unit, audits):
@@ -354,7 +370,7 @@ def as_markdown(title, source, unit, audits):
         lines += [f"**{escape(suite.name)}** {escape(suite.measure)}", "",
                   *markdown_table([[(text, False) for text in row] for row in finding_rows(suite, findings)]), ""]
         lines += [f"- {escape(line)}" for line in remarks(suite, findings)] + [""]
-    return "\n".join(lines + total_lines(audits)) + "\n"
+    return "\n".join(map(printable, lines + total_lines(audits))) + "\n"
 
 
 def as_json(title, source, unit, audits):
@@ -397,7 +413,8 @@ def main(argv):
     parser.add_argument("--format", choices=FORMATS, default="text")
     options = parser.parse_args(argv)
     title, source, unit, suites = load_table(options.table)
-    audits = [(suite, audit_suite(suite, options.omit)) for suite in suites]
+    with Progress(sum(len(model.published) for suite in suites for model in suite.models.values()), "averages") as progress:
+        audits = [(suite, audit_suite(suite, options.omit, progress)) for suite in suites]
     print(FORMATS[options.format](title, source, unit, audits), end="")
     bad = any(finding.verdict in ("another rule", "omission", "differs") for _, findings in audits for finding in findings)
     return 1 if bad or any(contradictions(suite) for suite in suites) else 0

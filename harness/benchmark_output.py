@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from harness.averages import RULE_WORDS
 from harness.benchmark import as_report, best
+from harness.mteb import printable
 from metrics import dump_json
 
 NAMED = 6  # how many missing tasks or places a line of text names; JSON names all
@@ -154,7 +155,7 @@ def as_text(columns, models, tasks=False):
         lines += ["", f"{column.suite.name}: {column.suite.title}", *("  " + line for line in details(column, models))]
         if tasks:
             lines += ["", *("  " + line for line in aligned(task_rows(column, models)))]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(printable, lines)) + "\n"
 
 
 def as_markdown(columns, models, tasks=False):
@@ -166,7 +167,7 @@ def as_markdown(columns, models, tasks=False):
         lines += [f"  - {escape(line)}" for line in details(column, models)]
     for column in columns if tasks else ():
         lines += ["", f"**{escape(column.suite.name)}**", "", *markdown_table(task_rows(column, models))]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    return "\n".join(map(printable, lines)).rstrip("\n") + "\n"
 
 
 def as_json(columns, models, tasks=False):
@@ -185,12 +186,13 @@ def figure(columns, models):
 
     one = len(columns) == 1
     title = f"{columns[0].suite.name} averages" if one else "Benchmark averages"
-    drawing = Figure("benchmark", title, f"{count(len(models), 'model')} on {count(len(columns), 'suite')}, in percent; a stronger "
-                     "shade is a higher score; \"missing\" means that a required score lacks")
+    drawing = Figure("benchmark", title, f"{count(len(models), 'model')} on {count(len(columns), 'suite')}, in percent; "
+                     "a stronger shade is a higher score")
     for start in range(0, len(columns), MOST_COLUMNS):
         draw_block(drawing, columns[start:start + MOST_COLUMNS], models)
     rules = sorted({column.suite.rule for column in columns})
-    drawing.paragraph("; ".join(f"{rule}: {RULE_WORDS[rule]}" for rule in rules))
+    drawing.paragraph("Missing: a required score lacks. A dash: none of the tasks. "
+                      + " ".join(f"{rule.capitalize()}: {RULE_WORDS[rule]}." for rule in rules))
     values = "; ".join(f"{model.name}: " + ", ".join(f"{column.suite.name} {cell(column, model.name)}" for column in columns)
                        for model in models)
     return drawing.svg(values)
@@ -242,12 +244,16 @@ def draw_cell(drawing, left, width, column, name):
 
 def as_model_index(columns, models, tasks=False):
     """The YAML block of a Hugging Face model card: every score that the suites use, once, and the averages, in percent."""
+    return "\n".join(index_lines({model.name: index_entries(columns, model) for model in models})) + "\n"
+
+
+def index_lines(models):
+    """A model-index of {model's name: entries as entry_lines gives them} as YAML lines."""
     lines = ["model-index:"]
-    for model in models:
-        lines += [f"- name: {quoted(model.name)}", "  results:"]
-        entries = list(index_entries(columns, model))
-        lines += [line for entry in entries for line in entry] if entries else ["  []"]
-    return "\n".join(lines) + "\n"
+    for name, entries in models.items():
+        results = [line for entry in entries for line in entry]
+        lines += [f"- name: {quoted(name)}", "  results:", *(results or ["  []"])]
+    return lines
 
 
 def index_entries(columns, model):

@@ -79,12 +79,12 @@ def parse_suite(value, name):
     if not isinstance(value, dict):
         raise RecordError(f"{name}: expected a suite (an object), got {quote(value)}")
     problems = [f"{name}: unknown key {named(key)}; expected some of {', '.join(sorted(SUITE_KEYS))}"
-                for key in value.keys() - SUITE_KEYS]
+                for key in sorted(value.keys() - SUITE_KEYS)]
     problems += [f"{name}: {key}: expected text, got {quote(value.get(key))}" for key in ("name", "measure")
                  if not isinstance(value.get(key), str) or not value[key]]
     problems += [f"{name}: {key}: expected text, got {quote(value[key])}" for key in ("title", "source", "type")
                  if not isinstance(value.get(key, ""), str)]
-    if value.get("rule", "two-step") not in RULES:
+    if value.get("rule", "two-step") not in tuple(RULES):
         problems.append(f"{name}: rule: expected one of {', '.join(RULES)}, got {quote(value['rule'])}")
     if not texts(value.get("notes", [])):
         problems.append(f"{name}: notes: expected a list of texts, got {quote(value['notes'])}")
@@ -113,7 +113,7 @@ def task_problems(tasks, name):
             problems.append(f'{place}: expected an object with a "task", got {quote(entry)}')
             continue
         problems += [f"{place}: unknown key {named(key)}; expected some of {', '.join(sorted(TASK_KEYS))}"
-                     for key in entry.keys() - TASK_KEYS]
+                     for key in sorted(entry.keys() - TASK_KEYS)]
         for key in sorted(TASK_KEYS & entry.keys()):
             listed = key in ("aliases", "splits", "subsets", "languages")
             if not (texts(entry[key]) and len(set(entry[key])) == len(entry[key]) if listed else isinstance(entry[key], str)):

@@ -71,6 +71,16 @@ def named(text):
     return text if len(text) <= 90 else text[:86] + '..."'
 
 
+def printable(line):
+    """A line of text without the characters that a terminal or page would act on, line ends among them."""
+    return line if line.isprintable() else "".join(character if character.isprintable() else "\ufffd" for character in line)
+
+
+def clean(name):
+    """A name from a file as one printable line."""
+    return printable(" ".join(name.split())) or "(no name)"
+
+
 # Measures
 
 
@@ -161,6 +171,8 @@ def read_mteb(value, path):
     if len(names) > 1:
         raise RecordError(f"{path}: two task names: {', '.join(sorted(names))}; which one it belongs to is not known")
     scores = value.get("scores")
+    if not names and not isinstance(scores, dict):
+        raise RecordError(f"{path}: not a benchmark result: expected task_name with \"scores\", or mteb_dataset_name with splits")
     if not isinstance(scores, dict):
         scores = {key: member for key, member in value.items() if key not in ABOUT and isinstance(member, (dict, list))}
     rows = {}
@@ -173,7 +185,7 @@ def read_mteb(value, path):
         raise RecordError(f"{path}: not a benchmark result: no split with scores; expected \"scores\" or splits at top level")
     task = names.pop() if names else os.path.basename(path).removesuffix(".json").split("@")[-1]
     revision = value.get("dataset_revision")
-    return Result(task, revision if isinstance(revision, str) else None, rows, path)
+    return Result(clean(task), revision if isinstance(revision, str) else None, rows, path)
 
 
 def split_rows(content, place, prefix):
@@ -208,7 +220,8 @@ def flatten(row):
 
 def read_plain(value, path):
     """(model name, [Result]) of a plain result file that is already parsed; computes the scores it points to."""
-    problems = [f"{path}: unknown key {named(key)}; expected {', '.join(sorted(PLAIN_KEYS))}" for key in value.keys() - PLAIN_KEYS]
+    problems = [f"{path}: unknown key {named(key)}; expected {', '.join(sorted(PLAIN_KEYS))}"
+                for key in sorted(value.keys() - PLAIN_KEYS)]
     if not isinstance(value.get("model"), str):
         problems.append(f"{path}: model: expected a name, got {quote(value.get('model'))}")
     if value.get("unit") not in ("fraction", "percent"):
@@ -228,7 +241,7 @@ def read_plain(value, path):
         problems.append(f'{path}: unit says percent, but none of {len(given)} scores is over 1; say "unit": "fraction"')
     if problems:
         raise RecordError(problems)
-    return value["model"], list(results.values())
+    return clean(value["model"]), list(results.values())
 
 
 def is_number(value):
@@ -255,7 +268,7 @@ def check_entry(entry, place):
     if not isinstance(entry, dict):
         raise RecordError(f"{place}: expected an object, got {quote(entry)}")
     problems = [f"{place}: unknown key {named(key)}; expected some of {', '.join(sorted(ENTRY_KEYS))}"
-                for key in entry.keys() - ENTRY_KEYS]
+                for key in sorted(entry.keys() - ENTRY_KEYS)]
     texts = ENTRY_KEYS - {"score"}
     problems += [f"{place}: {key}: expected text, got {quote(entry[key])}"
                  for key in sorted(texts & entry.keys()) if not isinstance(entry[key], str)]
@@ -414,7 +427,8 @@ def folder_name(root, folder, merge):
     value = parse_result_json(decode_utf8(read_bytes(meta), meta), meta) if os.path.exists(meta) else {}
     if isinstance(value, dict) and isinstance(value.get("name"), str) and value["name"]:
         settings = value.get("experiment_kwargs")
-        suffix = " (" + ", ".join(f"{key}={settings[key]}" for key in settings) + ")" if settings and isinstance(settings, dict) else ""
+        settings = settings if isinstance(settings, dict) else {}
+        suffix = " " + clean("(" + ", ".join(f"{key}={settings[key]}" for key in settings) + ")") if settings else ""
         return model_name(value["name"], value.get("revision"), merge) + suffix
     relative = os.path.relpath(folder, root if os.path.isdir(root) else folder)
     if relative == ".":
@@ -425,7 +439,7 @@ def folder_name(root, folder, merge):
 
 def model_name(name, revision, merge):
     """A model's name with its revision, a commit shortened to 7 digits: jinaai/jina-embeddings-v4@2623988."""
-    name = name.replace("__", "/")
+    name = clean(name).replace("__", "/")
     if merge or not isinstance(revision, str) or not revision:
         return name
-    return f"{name}@{revision[:7] if re.fullmatch('[0-9a-f]{40}', revision) else revision}"
+    return f"{name}@{revision[:7] if re.fullmatch('[0-9a-f]{40}', revision) else clean(revision)}"

@@ -173,7 +173,7 @@ def read_row(value):
         raise ValueError(f'expected {{"gold": number, "cosine": number}} or {{"gold": number, "a": vector, "b": vector}}, '
                          f"got {quote(value)}")
     subset = value.get("subset")
-    if subset is not None and not isinstance(subset, str):
+    if subset is not None and not (isinstance(subset, str) and subset.isprintable()):
         raise ValueError(f"subset: expected a name, got {quote(subset)}")
     return Row(number(value["gold"], "gold"), row_similarity(value), subset)
 
@@ -262,8 +262,7 @@ def as_text(report):
     else:
         lines = [("spearman", pooled.value, pooled.pairs)]
     width = max(len(name) for name, _, _ in lines)
-    return "".join(f"{name:{width}}  {'undefined' if value is None else format(value, '.12g'):>17}  {pairs:,} pairs\n"
-                   for name, value, pairs in lines)
+    return "".join(f"{name:{width}}  {'undefined' if value is None else str(value):>20}  {pairs:,} pairs\n" for name, value, pairs in lines)
 
 
 def as_json(report):

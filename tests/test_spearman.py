@@ -146,7 +146,7 @@ class Command(TestCase):
         gold = self.write("gold.json", "[1, 2, 2, 4]\n")
         pred = self.write("pred.txt", "10\n30\r\n\n{\"score\": 20}\n40\n")
         result = self.spearman(gold, pred)
-        self.assertEqual((result.stdout, result.stderr, result.returncode), ("spearman     0.948683298051  4 pairs\n", "", 0))
+        self.assertEqual((result.stdout, result.stderr, result.returncode), ("spearman    0.9486832980505138  4 pairs\n", "", 0))
 
     def test_identity_prints_one(self):
         gold = self.write("gold.txt", "3\n1\n2\n")
@@ -166,7 +166,8 @@ class Command(TestCase):
         result = self.spearman(rows)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual([line.split() for line in result.stdout.splitlines()], [
-            ["en", "1", "2", "pairs"], ["de", "-1", "2", "pairs"], ["mean", "of", "subsets", "0", "4", "pairs"], ["pooled", "0", "4", "pairs"]])
+            ["en", "1.0", "2", "pairs"], ["de", "-1.0", "2", "pairs"], ["mean", "of", "subsets", "0.0", "4", "pairs"],
+            ["pooled", "0.0", "4", "pairs"]])
 
     def test_bad_input(self):
         good = self.write("good.txt", "1\n2\n3\n")
