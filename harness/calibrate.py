@@ -16,7 +16,7 @@ def main(argv):
     parser.add_argument("human", metavar="HUMAN.jsonl", help="lines with id and a person's scores")
     parser.add_argument("--score", action="append", metavar="NAME", help=f"which score ({' and '.join(SCORES)})")
     parser.add_argument("--scale", default="0-2", help="lowest and highest score, such as --scale=-2:2 (%(default)s)")
-    parser.add_argument("--min-kappa", type=float, metavar="K", help="exit 1 where a quadratic kappa is lower or undefined")
+    parser.add_argument("--min-kappa", type=_kappa, metavar="K", help="exit 1 where a quadratic kappa is lower or undefined")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     arguments = parser.parse_args(argv)
     scale = read_scale(arguments.scale)
@@ -32,6 +32,16 @@ def main(argv):
     kappas = [report[name]["kappa"]["quadratic"]["value"] for name in names]
     floor = arguments.min_kappa
     return int(floor is not None and any(value is None or value < floor for value in kappas))
+
+
+def _kappa(text):
+    value = float(text)
+    if not -1 <= value <= 1:
+        raise ValueError
+    return value
+
+
+_kappa.__name__ = "kappa from -1 to 1"
 
 
 def read_scores(path, names, scale):

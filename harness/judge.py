@@ -64,15 +64,15 @@ def _add_numbers(parser):
             ("--seed", _whole(0), defaults.seed, "seed of the model's sampling"),
             ("--retries", _whole(0), 2, "further tries after a try without a verdict"),
             ("--timeout", _seconds, 120.0, "seconds until a try is given up, from connecting to the last byte"),
-            ("--workers", _whole(1), 1, "requests at a time")):
+            ("--workers", _whole(1, 64), 1, "requests at a time")):
         parser.add_argument(name, type=kind, default=default, metavar="N", help=f"{what} (%(default)s)")
 
 
-def _whole(least):
+def _whole(least, most=10**9):
     def number(text):
         value = int(text)
-        if not least <= value <= 10**9:
-            raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, got {text}")
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"expected an integer from {least} to {most}, got {text}")
         return value
 
     number.__name__ = "integer"

@@ -87,7 +87,8 @@ class Server:
         if payload is not None:
             data = json.dumps(payload).encode("ascii")
             headers["Content-Type"] = "application/json"
-        status, reply_headers, body = self._exchange(urllib.request.Request(self.url + path, data, headers))
+        address = self.url.removesuffix("/v1") + path  # many give the base of the OpenAI-compatible API with its version
+        status, reply_headers, body = self._exchange(urllib.request.Request(address, data, headers))
         if self.key:
             body = body.replace(self.key.encode(), b"[credential]")
         if status != 200:

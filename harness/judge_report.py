@@ -9,6 +9,7 @@ from metrics import RecordError, compare, dump_json, load_record, mean_interval,
 
 TOP = 2  # the highest score
 RETRIEVAL = ("hit", "recall", "ndcg")
+METRICS = (*RETRIEVAL, *SCORES)
 
 
 def add_report_arguments(parser):
@@ -19,9 +20,19 @@ def add_report_arguments(parser):
     parser.add_argument("--cutoff", type=int, help="how deep the ranking was passed on (the record's k, or its deepest cutoff)")
     parser.add_argument("--base", metavar="JUDGED.jsonl", help="an earlier judged file to compare with, question by question")
     parser.add_argument("--base-record", metavar="RECORD.json", help="the record of that one's retrieval")
-    parser.add_argument("--min-faithfulness", type=float, metavar="MEAN", help="exit 1 where the worst case is lower (0 to 2)")
-    parser.add_argument("--min-relevance", type=float, metavar="MEAN", help="exit 1 where the worst case is lower (0 to 2)")
+    parser.add_argument("--min-faithfulness", type=_floor, metavar="MEAN", help="exit 1 where the worst case is lower (0 to 2)")
+    parser.add_argument("--min-relevance", type=_floor, metavar="MEAN", help="exit 1 where the worst case is lower (0 to 2)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _floor(text):
+    value = float(text)
+    if not 0 <= value <= TOP:
+        raise ValueError
+    return value
+
+
+_floor.__name__ = f"mean from 0 to {TOP}"
 
 
 def report_for(rows, arguments):
@@ -33,7 +44,7 @@ def report_for(rows, arguments):
     if arguments.base:
         base_retrieval = read_retrieval(arguments.base_record, arguments) if arguments.base_record else None
         report["changes"] = changes(values_of(read_judged(arguments.base), base_retrieval), values_of(rows, retrieval),
-                                    {row["id"]: row["type"] for row in rows})
+                                    {row["id"]: _with_record(row, retrieval)["type"] for row in rows})
     return report
 
 
@@ -53,7 +64,7 @@ def print_report(report, arguments):
 
 def make_report(rows, retrieval=None):
     """What is known of judged rows: overall, by type, unjudged by reason, refusals; with retrieval beside, where it is given."""
-    rows = [_with_miss(row, retrieval) for row in rows]
+    rows = [_with_record(row, retrieval) for row in rows]
     kinds = sorted({row["type"] for row in rows})
     report = {"judge": rows[0]["judge"], "answers": len(rows), "of": max(row.get("of") or 0 for row in rows) or len(rows),
               "overall": score_block(rows), "types": {kind: score_block([row for row in rows if row["type"] == kind]) for kind in kinds},
@@ -65,10 +76,13 @@ def make_report(rows, retrieval=None):
     return report
 
 
-def _with_miss(row, retrieval):
-    """A row that knows whether retrieval missed, from the record where that knows the question."""
+def _with_record(row, retrieval):
+    """A row that knows from the record whether retrieval missed, and its type where it has none of its own."""
     hit = retrieval["values"]["hit"].get(row["id"]) if retrieval else None
-    return row if hit is None else {**row, "missed": hit == 0}
+    if hit is None:
+        return row
+    kind = retrieval["types"][row["id"]] if row["type"] == "untyped" else None
+    return {**row, "missed": hit == 0, "type": kind or row["type"]}
 
 
 def _reason(attempt):
@@ -187,10 +201,12 @@ def _retrieval_block(rows, retrieval):
             raise RecordError(f"{retrieval['record']}: question {named(name)} is of type {named(retrieval['types'][name])}, "
                               f"the judged answer of type {named(judged[name])}; expected the same questions")
     summary, k = retrieval["summary"], str(retrieval["cutoff"])
-    populations = {"overall": summary, **summary.get("types", {})}
+
+    def part_of(block):
+        return {"queries": block["queries"], **{name: block["models"][retrieval["model"]][name][k] for name in RETRIEVAL}}
+
     return {**{name: retrieval[name] for name in ("record", "panel", "model", "cutoff")},
-            "populations": {kind: {"queries": part["queries"], **{name: part["models"][retrieval["model"]][name][k] for name in RETRIEVAL}}
-                            for kind, part in populations.items()},
+            "overall": part_of(summary), "types": {kind: part_of(block) for kind, block in summary.get("types", {}).items()},
             "not_judged": [name for name in retrieval["values"]["hit"] if name not in judged],
             "not_in_record": [row["id"] for row in rows if row["id"] not in retrieval["values"]["hit"]]}
 
@@ -200,7 +216,7 @@ def _retrieval_block(rows, retrieval):
 
 def values_of(rows, retrieval=None):
     """{metric: {id: value}} of everything that is known per question; unjudged answers and undefined values are left out."""
-    rows = [_with_miss(row, retrieval) for row in rows]
+    rows = [_with_record(row, retrieval) for row in rows]
     values = {name: {row["id"]: bounds(row, name)[0] for row in rows if row["verdict"] is not None} for name in SCORES}
     for name in RETRIEVAL if retrieval else ():
         values[name] = {key: value for key, value in retrieval["values"][name].items() if value is not None}
@@ -208,16 +224,20 @@ def values_of(rows, retrieval=None):
 
 
 def changes(before, after, types):
-    """{population: {metric: comparison}} over the questions that both have, with "opposed" where retrieval rose and a score fell."""
-    populations = {"overall": list(types), **{kind: [name for name in types if types[name] == kind] for kind in sorted(set(types.values()))}}
-    result = {}
-    for kind, names in populations.items():
-        entry = {metric: _change(before[metric], after[metric], names) for metric in (*RETRIEVAL, *SCORES) if metric in before and metric in after}
-        entry = {metric: change for metric, change in entry.items() if change}
-        risen = [metric for metric in RETRIEVAL if metric in entry and entry[metric]["difference"] > 0]
-        fallen = [metric for metric in SCORES if metric in entry and entry[metric]["difference"] < 0]
-        result[kind] = {**entry, "opposed": risen + fallen if risen and fallen else []}
-    return result
+    """What changed over the questions that both have: {"overall": {metric: comparison}, "types": {type: the same}}.
+
+    `types` is {id: type}. Each also has "opposed": the metrics, where a retrieval metric rose while a score fell.
+    """
+    kinds = {kind: [name for name in types if types[name] == kind] for kind in sorted(set(types.values()))}
+    return {"overall": _changes(before, after, list(types)), "types": {kind: _changes(before, after, names) for kind, names in kinds.items()}}
+
+
+def _changes(before, after, names):
+    entry = {metric: _change(before[metric], after[metric], names) for metric in METRICS if metric in before and metric in after}
+    entry = {metric: change for metric, change in entry.items() if change}
+    risen = [metric for metric in RETRIEVAL if metric in entry and entry[metric]["difference"] > 0]
+    fallen = [metric for metric in SCORES if metric in entry and entry[metric]["difference"] < 0]
+    return {**entry, "opposed": risen + fallen if risen and fallen else []}
 
 
 def _change(before, after, names):
@@ -252,16 +272,13 @@ def _head_lines(report):
 def _matrix_lines(report):
     """The matrix of types by metrics, overall last."""
     retrieval = report["retrieval"]
-    blocks = {**report["types"], "overall": report["overall"]}
-    shown = retrieval["populations"] if retrieval else {}
+    shown = retrieval["types"] if retrieval else {}
     rows = [["type", "n", "judged", *(f"{name} (worst to best)" for name in SCORES)]]
     if retrieval:
         rows[0] += ["queries", *(f"{'nDCG' if name == 'ndcg' else name}@{retrieval['cutoff']}" for name in RETRIEVAL)]
-    for kind in [*sorted(set(report["types"]) | set(shown) - {"overall"}), "overall"]:
-        row = [kind, *_score_cells(blocks.get(kind))]
-        if retrieval:
-            row += _retrieval_cells(shown.get(kind))
-        rows.append(row)
+    parts = [(kind, report["types"].get(kind), shown.get(kind)) for kind in sorted({*report["types"], *shown})]
+    for kind, block, part in [*parts, ("overall", report["overall"], retrieval and retrieval["overall"])]:
+        rows.append([kind, *_score_cells(block), *(_retrieval_cells(part) if retrieval else ())])
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths))).rstrip()
             for row in rows]
@@ -309,8 +326,8 @@ def _change_lines(changed):
     if not changed:
         return []
     lines = ["", "change since the base, over the questions that both have (95% interval)"]
-    for kind, entry in changed.items():
-        parts = [f"{metric} {_signed(entry[metric])}" for metric in (*RETRIEVAL, *SCORES) if metric in entry]
+    for kind, entry in [*changed["types"].items(), ("overall", changed["overall"])]:
+        parts = [f"{metric} {_signed(entry[metric])}" for metric in METRICS if metric in entry]
         lines.append(f"  {kind}: " + (", ".join(parts) or "no question in common"))
         if entry["opposed"]:
             risen, fallen = ([name for name in entry["opposed"] if name in group] for group in (RETRIEVAL, SCORES))

@@ -185,7 +185,7 @@ def read_judged(path):
             raise RecordError(f"{path}: answer {named(row['id'])} has two rows; expected one each")
         seen.add(row["id"])
         identity = row["judge"]
-        judges[canonical_hash([identity.get(name) for name in ("model", "digest", "options", "rubric_sha256")])] = row["id"]
+        judges[canonical_hash([identity.get("digest") or identity.get("model"), identity.get("options"), identity.get("rubric_sha256")])] = row["id"]
     if len(judges) > 1:
         first, second = list(judges.values())[:2]
         raise RecordError(f"{path}: {named(first)} and {named(second)} were judged by different models, options or rubrics; "

@@ -8,6 +8,7 @@ A label is a line {"query": id, "passage": id, "grade": 0 to 3}, or {"query": id
 
 import argparse
 import os
+import sys
 from collections import Counter, namedtuple
 
 from harness.agreement import WEIGHTS, agreement_report, read_scale, show_interval
@@ -32,6 +33,10 @@ def main(argv):
     scale = read_scale(arguments.scale)
     files = [arguments.first, arguments.second] + ([arguments.adjudicator] if arguments.adjudicator else [])
     _check_independent(files)
+    outputs = [beside(arguments.output, ending) for ending in ("-excluded.txt", "-statement.json")] + [arguments.output, arguments.open_pairs]
+    for path in filter(None, outputs):
+        if any(os.path.exists(path) and os.path.samefile(path, other) for other in files):
+            raise RecordError(f"{path}: a file with labels would be written over; give another --output")
     first, second, *third = (read_labels(path, scale) for path in files)
     decisions = decide(first, second, third[0] if third else {}, arguments.adjudicator)
     statement = make_statement(files, scale, first, second, third[0] if third else {}, decisions)
@@ -232,7 +237,10 @@ def extend(argv):
     arguments = parser.parse_args(argv)
     from harness.runs import read_qrels
 
-    old, new = (_pairs(read_qrels(path, arguments.max_grade)) for path in (arguments.old, arguments.new))
+    references = [read_qrels(path, arguments.max_grade) for path in (arguments.old, arguments.new)]
+    for warning in (warning for reference in references for warning in reference.warnings):
+        print(f"warning: {warning}", file=sys.stderr)
+    old, new = map(_pairs, references)
     result = compare_references(old, new, arguments.useful)
     result["ranked"] = _ranked(arguments.run, arguments.depth, set(new) - set(old))
     print(dump_json(result) if arguments.json else "\n".join(map(printable, _extend_lines(result, arguments))), end="" if arguments.json else "\n")

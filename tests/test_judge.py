@@ -251,7 +251,8 @@ class Resuming(JudgeCase):
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         with process:
             until = time.monotonic() + 20
-            while server.chats < 3 and process.poll() is None and time.monotonic() < until:
+            while process.poll() is None and time.monotonic() < until and not (
+                    server.chats == 3 and output.read_bytes().count(b"\n") == 2):
                 time.sleep(0.01)
             process.send_signal(number)
             _, err = process.communicate(timeout=20)
@@ -393,6 +394,13 @@ class Reports(JudgeCase):
         _, out, err = self.run_judge("report", path, "--min-relevance", 1.4)
         self.assertEqual(err, "below the floor: relevance: worst case 1.333, floor 1.4\n")
 
+    def test_a_floor_must_be_a_mean(self):
+        path = self.write("judged.jsonl", lines(row("a", 2, 2)))
+        for command, option in (("report", "--min-relevance"), ("report", "--min-faithfulness"), ("calibrate", "--min-kappa")):
+            for value in ("nan", "3", "-3", "x"):
+                with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):
+                    judge.main([command, str(path), *([str(path)] if command == "calibrate" else []), f"{option}={value}"])
+
     def test_refusals(self):
         rows = [row("a", 2, 2), row("b", 2, 2, refused=True), row("c", 2, 2, refused=True, missed=True), row("d", 2, 2, refused=True, missed=False),
                 row("e", 2, 2, refused=True, answerable=False), row("f", 0, 0, answerable=False), row("g", refused=True, missed=False)]
@@ -448,7 +456,8 @@ class ByType(JudgeCase):
         status, out, _ = self.run_judge("report", judged, "--record", kept, "--json")
         report = json.loads(out)
         self.assertEqual(report["retrieval"]["cutoff"], 1)
-        self.assertEqual({kind: (part["queries"], part["hit"], part["ndcg"]) for kind, part in report["retrieval"]["populations"].items()},
+        parts = {**report["retrieval"]["types"], "overall": report["retrieval"]["overall"]}
+        self.assertEqual({kind: (part["queries"], part["hit"], part["ndcg"]) for kind, part in parts.items()},
                          {"overall": (2, 0.5, 0.5), "factual": (1, 1.0, 1.0), "numeric": (1, 0.0, 0.0)})
         _, out, _ = self.run_judge("report", judged, "--record", kept)
         table = [line.split() for line in out.splitlines() if line.startswith(("factual", "numeric", "overall"))]
@@ -459,16 +468,22 @@ class ByType(JudgeCase):
     def test_the_cutoff_can_be_chosen(self):
         judged, kept = self.files()
         report = json.loads(self.run_judge("report", judged, "--record", kept, "--cutoff", 2, "--json")[1])
-        self.assertEqual(report["retrieval"]["populations"]["numeric"]["hit"], 1.0)
+        self.assertEqual(report["retrieval"]["types"]["numeric"]["hit"], 1.0)
         self.assertIn("expected one of 1, 2, got 3", self.run_judge("report", judged, "--record", kept, "--cutoff", 3)[2])
 
     def test_the_record_tells_which_refusals_had_nothing_to_answer_from(self):
-        judged = self.write("judged.jsonl", lines(row("a", 2, 2, refused=True), row("b", 2, 2, type="numeric", refused=True)))
-        _, kept = self.files()[0], self.folder / "record.json"
-        self.write("judged.jsonl", lines(row("a", 2, 2, refused=True), row("b", 2, 2, type="numeric", refused=True)))
+        _, kept = self.files()
+        judged = self.write("judged.jsonl", lines(row("a", 2, 2, refused=True), row("b", 2, 2, type="untyped", refused=True)))
         report = json.loads(self.run_judge("report", judged, "--record", kept, "--json")[1])
         self.assertEqual((report["declined"]["retrieval_found"]["ids"], report["declined"]["retrieval_missed"]["ids"]), (["a"], ["b"]))
         self.assertEqual(report["overall"]["relevance"]["mean"], 1)
+        self.assertEqual(list(report["types"]), ["factual", "numeric"])  # the record's type, where the answer has none
+
+    def test_a_type_may_be_called_overall(self):
+        judged = self.write("judged.jsonl", lines(row("a", 2, 2, type="overall"), row("b", 0, 0)))
+        _, out, _ = self.run_judge("report", judged)
+        self.assertEqual([line.split()[:4] for line in out.splitlines() if line.startswith("overall")],
+                         [["overall", "1", "1", "2.00"], ["overall", "2", "2", "1.00"]])
 
     def test_records_that_do_not_fit(self):
         judged, _ = self.files()
@@ -497,7 +512,7 @@ class ByType(JudgeCase):
         report = json.loads(self.run_judge("report", judged, "--record", kept, "--base", old, "--base-record", old_record, "--json")[1])
         change = report["changes"]["overall"]
         self.assertEqual((change["hit"]["difference"], change["faithfulness"]["difference"], change["faithfulness"]["losses"]), (0.5, -1, 1))
-        self.assertEqual(report["changes"]["factual"]["opposed"], [])
+        self.assertEqual(report["changes"]["types"]["factual"]["opposed"], [])
 
     def test_a_base_record_needs_its_base(self):
         judged, kept = self.files()

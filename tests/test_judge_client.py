@@ -3,13 +3,14 @@
 import json
 import os
 import unittest
+from types import SimpleNamespace
 from unittest import mock
 
 from harness import judge_client
 from harness.judge_client import Options, Server, check_url, connect
-from harness.verdicts import NoVerdict, load_rubric
+from harness.verdicts import NoVerdict, load_rubric, parse_verdict
 from metrics import RecordError
-from tests import TestCase, judge_server
+from tests import EXTERNAL_DATA, TestCase, judge_server
 from tests.judge_server import DIGEST, MODEL, JudgeServer
 
 SCHEMA = load_rubric()["schema"]
@@ -25,12 +26,14 @@ class ClientCase(TestCase):
     def serve(self, *script, **how):
         return self.enterContext(JudgeServer(script, **how))
 
-    def judge(self, server, api="ollama", model=MODEL, seconds=5.0, options=Options(), retries=0, **how):
+    def judge(self, server, api="ollama", model=MODEL, seconds=20.0, options=Options(), retries=0, **how):
         return connect(Server(server.url, seconds=seconds, **how), api, model, options, SCHEMA, retries=retries)
 
-    def failure(self, step, api="ollama", **how):
-        """The NoVerdict that one step of the server leads to."""
+    def failure(self, step, api="ollama", seconds=None, **how):
+        """The NoVerdict that one step of the server leads to; seconds is how long the client waits for it."""
         judge = self.judge(self.serve(step), api, **how)
+        if seconds:
+            judge.server.seconds = seconds
         with self.assertRaises(NoVerdict) as caught:
             judge.ask(MESSAGES)
         return caught.exception
@@ -71,10 +74,11 @@ class Requests(ClientCase):
             self.judge(self.serve(formats=()), "openai")
         self.assertIn("no chat request in any reply format", str(caught.exception))
 
-    def test_a_url_may_end_in_a_slash(self):
-        server = self.serve()
-        server.url += "/"
-        self.judge(server).ask(MESSAGES)
+    def test_a_url_may_end_in_a_slash_or_in_its_version(self):
+        for api, ending in (("ollama", "/"), ("openai", "/v1"), ("openai", "/v1/")):
+            server = self.serve()
+            server.url += ending
+            self.judge(server, api).ask(MESSAGES)
 
 
 class Misbehaviour(ClientCase):
@@ -304,6 +308,42 @@ class Proxies(ClientCase):
             self.judge(server).ask(MESSAGES)
         self.assertEqual((proxy.gets, proxy.requests), ([], []))
         self.assertTrue(server.chats)
+
+
+class RecordedCalls(ClientCase):
+    """Replies that llama-cpp-python sent once, sent again; an optional check on data that is not part of the repository."""
+
+    def setUp(self):
+        super().setUp()
+        path = EXTERNAL_DATA / "judge" / "openai_llama_cpp_python.json"
+        if not path.exists():
+            self.skipTest(f"{path} is not there: 11 recorded edge calls are not checked")
+        self.calls = json.loads(path.read_text(encoding="utf-8"))["errors"]
+
+    def step(self, name):
+        call = self.calls[name]
+        return lambda handler, payload: handler.send_bytes(call["body"].encode(), call["status"])
+
+    def test_failures(self):
+        reasons = {"bad_json": "HTTP 500", "bad_response_format": "HTTP 500", "context_overflow": "HTTP 400", "not_found": "HTTP 404",
+                   "get_root": "HTTP 404", "length_cut": "cut at the length limit"}
+        errors = {name: self.failure(self.step(name), "openai") for name in reasons}
+        self.assertEqual({name: error.reason for name, error in errors.items()}, reasons)
+        self.assertIn("maximum context length is 2048 tokens", errors["context_overflow"].detail)
+        self.assertTrue(judge_client._is_about_format(errors["bad_response_format"]))
+        self.assertFalse(judge_client._is_about_format(errors["context_overflow"]))
+
+    def test_replies_that_are_none_of_a_judge(self):
+        self.assertEqual(self.failure(self.step("missing_messages"), "openai").reason, "prompt cut")  # it read 4 tokens
+        for name, reason in (("unknown_model", "not one JSON object"), ("bad_schema", "score missing")):
+            reply = self.judge(self.serve(self.step(name)), "openai").ask(MESSAGES)
+            with self.assertRaises(NoVerdict) as caught:
+                parse_verdict(reply.content, [("c1", "Tap Storage.")], False, load_rubric())
+            self.assertEqual(caught.exception.reason, reason)
+
+    def test_its_list_of_models_has_no_other_name(self):
+        models = judge_client.OpenAI().models(SimpleNamespace(fetch=lambda path: (json.loads(self.calls["models"]["body"]), {})))
+        self.assertEqual(list(models), ["smollm2-135m"])
 
 
 if __name__ == "__main__":

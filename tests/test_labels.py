@@ -100,6 +100,12 @@ class Making(LabelCase):
         self.assertEqual(status, 2)
         self.assertIn("the same labels as", err)
 
+    def test_labels_are_not_written_over(self):
+        a, b = self.write("a.jsonl", lines(*FIRST)), self.write("b.jsonl", lines(*SECOND))
+        for options in (["--output", a], ["--output", self.folder / "q.txt", "--open-pairs", b]):
+            self.assertEqual(self.run_labels(a, b, "--allow-open", *options)[0], 2)
+        self.assertEqual((self.text("a.jsonl"), self.text("b.jsonl")), (lines(*FIRST), lines(*SECOND)))
+
     def test_constant_judges_have_no_kappa(self):
         status, out, _ = self.make([label("p1", 1), label("p2", 1)], [label("p2", 1), label("p1", 1)])
         self.assertEqual((status, json.loads(self.text("qrels-statement.json"))["kappa"]["linear"]["value"]), (0, None))
