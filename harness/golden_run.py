@@ -13,16 +13,17 @@ from harness.golden_items import golden_set, load_golden
 from harness.identity import Cache, check_metas, code_version
 from harness.normalize import normalizer, read_synonyms
 from harness.relevance import ChunkIndex
-from harness.searching import Found, load_function
+from harness.searching import Found, found, load_function
 from metrics import RecordError, dump_json, load_record, quote, summarize, write_whole
 
 
 class Source(NamedTuple):
-    """Where results come from: a function that makes the search, its name, and what else identifies it."""
+    """Where results come from: a function that makes the search, or results by question id; its name; what else identifies it."""
 
     make: object
     name: str
     identity: dict
+    results: dict | None = None
 
 
 def run(arguments):
@@ -32,7 +33,7 @@ def run(arguments):
     documents = read_documents(arguments.docs) if arguments.docs else None
     chunks = read_index(arguments, documents)
     golden = part_of(load_golden(arguments.golden, documents, chunks), arguments.part)
-    source = source_of(arguments, chunks, golden)
+    source = source_of(arguments, chunks)
     configuration = configuration_of(arguments, golden, source, index_identity)
     check_floors(arguments, golden)
     uses = note_holdout(arguments, golden, configuration)
@@ -78,14 +79,13 @@ def part_of(golden, part):
     return golden_set(f"{golden.name} ({part})", items, golden.warnings)
 
 
-def source_of(arguments, chunks, golden):
+def source_of(arguments, chunks):
     """The Source that the options name."""
     if arguments.search:
         return Source(lambda: load_function(arguments.search), arguments.search, {})
     if arguments.results:
         results = read_results(arguments.results)
-        by_question = {item.question: results.get(item.id) for item in golden.items}
-        return Source(lambda: by_question.get, arguments.results, {"results_sha256": canonical_hash(results)})
+        return Source(None, arguments.results, {"results_sha256": canonical_hash(results)}, results)
     if not chunks:
         raise RecordError("nothing to search: give --search MODULE:FUNCTION, --results FILE, or --docs or --chunks for the embedded BM25")
     if not any(chunk.text for chunk in chunks.values()):
@@ -171,6 +171,8 @@ def evaluate_cached(arguments, golden, chunks, source, configuration):
     cache = Cache(arguments.cache) if arguments.cache else None
     kept = cache.get(configuration) if cache else None
     results = {name: Found(tuple(ids), tuple(again), None) for name, (ids, again) in kept.items()} if kept else None
+    if source.results is not None:
+        results = {name: found(lambda _, ids=ids: ids, "", configuration["depth"]) for name, ids in source.results.items()}
     evaluation = evaluate_made(golden, source.make, arguments.k, depth=configuration["depth"], chunks=chunks,
                                timeout=arguments.timeout if arguments.search else None,
                                unanswerable=arguments.unanswerable, identity=identity_of(configuration), results=results)

@@ -124,7 +124,10 @@ class Worker:
             return
         self.answers.put(None)
         while (question := self.questions.get()) is not None:
-            self.answers.put(found(search, question, self.depth))
+            try:
+                self.answers.put(found(search, question, self.depth))
+            except BaseException as error:  # an interrupt: the waiting thread raises it
+                self.answers.put(error)
 
     def started(self):
         """Wait until the search is made. Raises what making it raised."""
@@ -136,9 +139,12 @@ class Worker:
         """The Found of a question, or None after `timeout` seconds."""
         self.questions.put(question)
         try:
-            return self.answers.get(timeout=timeout)
+            answer = self.answers.get(timeout=timeout)
         except queue.Empty:
             return None
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
     def stop(self):
         self.questions.put(None)

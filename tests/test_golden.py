@@ -1,0 +1,242 @@
+"""Evaluating a search on a golden set, as a library and as a command."""
+
+import json
+import math
+
+from harness.documents import read_chunks
+from harness.golden import evaluate, load_golden
+from metrics import RecordError
+from tests import DATA, TestCase
+
+FOLDER = DATA / "golden"
+GOLDEN, DOCS, CHUNKS = (FOLDER / name for name in ("golden.jsonl", "docs.jsonl", "chunks.jsonl"))
+LOG3 = math.log2(3)
+
+
+class Case(TestCase):
+    def one(self, retrieved, relevant, k=5, **options):
+        """The evaluation of a single question."""
+        line = json.dumps({"id": "q1", "question": "Why?", "type": "causal", "relevant_chunks": relevant})
+        return evaluate(load_golden(self.write("golden.jsonl", line)), lambda question: retrieved, k=k, **options)
+
+
+class Metrics(Case):
+    """Values by hand; what the often-copied formulas give instead is named where it differs."""
+
+    def check(self, retrieved, relevant, k=5, **expected):
+        values = self.one(retrieved, relevant, k).metrics
+        for name, value in expected.items():
+            self.assertAlmostEqual(values[name], value, delta=1e-11, msg=name)
+
+    def test_a_hit_at_rank_3(self):
+        self.check(["x", "y", "a", "d", "e"], ["a"], hit=1, recall=1, mrr=1 / 3, ndcg=0.5, precision=0.2)
+
+    def test_a_relevant_duplicate_counts_once(self):
+        self.check(["a", "a", "x", "y", "z"], ["a"], hit=1, mrr=1, ndcg=1, precision=1 / 4)  # not an nDCG of 1.63
+        self.check(["a", "a", "x"], ["a", "b"], hit=1, recall=0.5, mrr=1, ndcg=1 / (1 + 1 / LOG3))
+
+    def test_duplicates_do_not_push_a_hit_out(self):
+        self.check(["x"] * 5 + ["a"], ["a"], hit=1, mrr=0.5, ndcg=1 / LOG3)
+
+    def test_fewer_results_than_k_and_more_relevant_chunks_than_k(self):
+        self.check(["a"], ["a", "b", "c"], hit=1, recall=1 / 3, mrr=1, ndcg=1 / (1 + 1 / LOG3 + 0.5), precision=1)
+        self.check(["a", "b"], ["a", "b", "c", "d"], 2, hit=1, recall=0.5, ndcg=1, precision=1)
+
+    def test_uncut_mrr_sees_below_k(self):
+        self.check(["x1", "x2", "x3", "x4", "x5", "a"], ["a"], hit=0, mrr=0, mrr_uncut=1 / 6, ndcg=0)
+
+    def test_no_results(self):
+        self.check([], ["a"], hit=0, recall=0, mrr=0, ndcg=0)
+        self.assertIsNone(self.one([], ["a"]).metrics["precision"])
+
+    def test_duplicate_and_unknown_relevant_chunks(self):
+        self.check(["a", "x"], ["a", "a"], ndcg=1, recall=1)
+        self.check(["a", "x"], ["a", "ghost"], recall=0.5, ndcg=1 / (1 + 1 / LOG3))
+
+    def test_ids_are_text(self):
+        self.check([1, 2, 3], ["1"], hit=1, mrr=1)
+        self.check(["90071992547409932", "90071992547409931"], ["90071992547409931"], 2, mrr=0.5, ndcg=1 / LOG3)  # equal as floats
+
+    def test_ids_in_two_unicode_forms_stay_two_ids_and_are_named(self):
+        result = self.one(["A\u030aland"], ["\u00c5land"], 1)
+        self.assertEqual((result.metrics["hit"], result.metrics["mrr"]), (0, 0))
+        self.assertEqual(len(result.warnings), 1)
+        self.assertIn("question q1", result.warnings[0])
+        self.assertIn("equal after Unicode normalisation", result.warnings[0])
+
+
+class Evaluating(Case):
+    def test_types_questions_and_record(self):
+        chunks = read_chunks(CHUNKS)
+        golden = load_golden(GOLDEN, chunks=chunks)
+        first = {item.question: item.chunks for item in golden.items}
+        first[golden.items[1].question] = ("bees-1", "tomatoes-2")
+        result = evaluate(golden, first.get, k=1, chunks=chunks)
+        self.assertEqual(result.metrics["hit"], 0.9)
+        self.assertEqual(result.types["numeric"]["n"], 3)
+        self.assertAlmostEqual(result.types["numeric"]["hit"], 2 / 3, delta=1e-11)
+        self.assertAlmostEqual(result.types["numeric"]["mrr_uncut"], 2.5 / 3, delta=1e-11)
+        row = result.questions[1]
+        self.assertEqual((row["id"], row["rank"], row["hit"], row["mrr_uncut"]), ("q2", 2, 0, 0.5))
+        self.assertEqual(len(result.questions), 10)
+        self.assertEqual(result.record["golden"]["queries"][1],
+                         {"id": "q2", "type": "numeric", "reference_grade_counts": {"1": 1}, "rankings": {"search": [0, 1]}})
+        self.assertNotIn("Why", json.dumps(result.record))
+
+    def test_a_path_will_do_and_untyped_questions_have_a_type(self):
+        path = self.write("golden.jsonl", '{"id": 1, "question": "Why?", "relevant_chunks": ["a"]}')
+        self.assertEqual(evaluate(path, lambda question: ["a"]).types["untyped"]["hit"], 1)
+
+    def test_failures_stay_in_the_denominator(self):
+        def search(question):
+            return None if "hive" in question or "bees" in question else ["tomatoes-2"]
+
+        result = evaluate(GOLDEN, search, k=5)
+        self.assertEqual(result.metrics["hit"], 0.2)
+        self.assertEqual([row["id"] for row in result.errors], ["q10"])
+        self.assertEqual(result.questions[9]["hit"], 0)
+
+    def test_unanswerable_questions_are_searched_on_demand_and_never_scored(self):
+        asked = []
+        result = evaluate(GOLDEN, lambda question: asked.append(question) or ["bees-1"], unanswerable=True)
+        self.assertEqual(len(asked), 11)
+        self.assertEqual(len(result.questions), 10)
+        self.assertEqual((result.unanswerable[0]["id"], result.unanswerable[0]["retrieved"]), ("q11", ["bees-1"]))
+
+    def test_a_span_that_a_boundary_cuts_counts_as_missed_and_both_values_are_given(self):
+        text = "one two three four"
+        line = {"id": 1, "question": "Where?", "relevant_spans": [{"doc": "d", "start": 4, "end": 13, "quote": "two three"}]}
+        other = {"id": 2, "question": "Who?", "relevant_spans": [{"doc": "d", "start": 0, "end": 3, "quote": "one"},
+                                                                 {"doc": "d", "start": 14, "end": 18, "quote": "four"}]}
+        golden = self.write("golden.jsonl", json.dumps(line) + "\n" + json.dumps(other))
+        cut = [{"id": "a", "doc": "d", "start": 0, "end": 8, "text": text[:8]}, {"id": "b", "doc": "d", "start": 8, "end": 16, "text": text[8:16]}]
+        chunks = read_chunks(self.write("chunks.jsonl", "\n".join(map(json.dumps, cut))))
+        result = evaluate(golden, lambda question: ["a", "b"], k=2, chunks=chunks)
+        self.assertEqual(result.metrics["hit"], 0.5)
+        self.assertEqual(result.metrics["recall"], 0.25)  # one of two spans of question 2, none of question 1
+        self.assertEqual((result.attainable["n"], result.attainable["hit"], result.attainable["recall"]), (1, 1, 1))
+        self.assertEqual([row["attainable"] for row in result.questions], [False, True])
+        self.assertEqual([span["reason"] for row in result.questions for span in row["cut_spans"]], ["a chunk boundary cuts it"] * 2)
+        self.assertEqual(set(result.summary) - {"signature"}, {"golden", "attainable"})
+
+    def test_spans_need_the_chunks(self):
+        path = self.write("golden.jsonl", '{"id": 1, "question": "Why?", "relevant_spans": [{"doc": "d", "start": 0, "end": 3}]}')
+        with self.assertRaisesRegex(RecordError, "line 1: relevant_spans: .* chunks of the index are needed"):
+            evaluate(path, lambda question: ["a"])
+
+    def test_an_index_of_other_documents_is_an_error_and_not_a_zero(self):
+        chunks = read_chunks(self.write("chunks.jsonl", '{"id": "a", "doc": "other", "start": 0, "end": 3, "text": "abc"}'))
+        with self.assertRaisesRegex(RecordError, "index of these documents"):
+            evaluate(GOLDEN, lambda question: ["a"], chunks=chunks)
+
+    def test_k_and_depth(self):
+        for k, depth in ((0, None), (-1, None), (True, None), (2.0, None), (5, 4)):
+            with self.subTest((k, depth)), self.assertRaises(RecordError):
+                evaluate(GOLDEN, lambda question: ["a"], k=k, depth=depth)
+        self.assertEqual(evaluate(GOLDEN, lambda question: ["tomatoes-2"], k=100).metrics["hit"], 0.2)
+        self.assertEqual(evaluate(GOLDEN, lambda question, k: [f"{k}"], k=20).questions[0]["retrieved"], ["40"])
+
+
+SEARCH = """
+import threading, time
+from harness.bm25 import BM25
+index = BM25({"tomatoes-2": "sow tomato seeds sprout days", "bees-2": "hive bees eggs queen", "compost-2": "heap turned often"})
+def search(question):
+    print("chatter")
+    return index.search(question)
+def broken(question):
+    raise ValueError("no index")
+def stuck(question):
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    time.sleep(600)
+def interrupted(question):
+    raise KeyboardInterrupt
+"""
+
+
+class Command(TestCase):
+    def golden(self, *arguments):
+        return self.run_command("harness", "golden", *arguments)
+
+    def test_embedded_search_and_outputs_that_metrics_verifies(self):
+        result = self.golden("run", GOLDEN, "--docs", DOCS, "--split", "paragraph", "--k", 3, "--output", "out", "--html", "page.html")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("10 of 11 questions scored, k = 3, depth 10", result.stdout)
+        self.assertEqual((self.folder / "out" / "report.txt").read_text(), result.stdout)
+        verified = self.run_command("metrics.py", "--directory", self.folder / "out")
+        self.assertEqual(verified.returncode, 0, verified.stderr)
+        report = json.loads((self.folder / "out" / "report.json").read_text())
+        self.assertEqual(report["matrix"][-1]["hit"]["value"], report["metrics"]["hit"])
+        self.assertEqual((self.folder / "page.html").read_text(), (self.folder / "out" / "report.html").read_text())
+
+    def test_the_same_run_gives_the_same_bytes(self):
+        runs = [self.run_command("harness", "golden", "run", GOLDEN, "--docs", DOCS, "--format", "json", env={"PYTHONHASHSEED": seed}).stdout
+                for seed in ("1", "2")]
+        self.assertEqual(*runs)
+        self.assertEqual(json.loads(runs[0])["k"], 5)
+
+    def test_a_search_of_ones_own(self):
+        self.write("my_rag.py", SEARCH)
+        result = self.golden("run", GOLDEN, "--search", "my_rag:search", "--format", "json", "--production-k", 8)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)  # what the search prints is not in it
+        self.assertIn("chatter", result.stderr)
+        self.assertIn("production passes on 8 chunks", report["warnings"][0])
+        self.assertEqual(len(report["fewer_than_k"]), 10)
+
+    def test_failed_searches_make_the_run_void(self):
+        self.write("my_rag.py", SEARCH)
+        result = self.golden("run", GOLDEN, "--search", "my_rag:broken", "--log")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("10 of 10 searches failed, more than --max-errors 0; the first: q1: raised ValueError: no index", result.stderr)
+        self.assertIn("q10: raised ValueError: no index", result.stdout)
+        self.assertFalse((self.folder / "eval_logs").exists())
+        allowed = self.golden("run", GOLDEN, "--search", "my_rag:broken", "--max-errors", 10)
+        self.assertEqual(allowed.returncode, 0, allowed.stderr)
+
+    def test_a_search_that_hangs_does_not_keep_the_process(self):
+        self.write("my_rag.py", SEARCH)
+        result = self.golden("run", GOLDEN, "--search", "my_rag:stuck", "--timeout", 0.1)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("q1: timed out after 0.1 s", result.stderr)
+        self.assertIn("q10: not searched", result.stdout)
+
+    def test_ctrl_c(self):
+        self.write("my_rag.py", SEARCH)
+        result = self.golden("run", GOLDEN, "--search", "my_rag:interrupted", "--output", "out")
+        self.assertEqual((result.returncode, result.stdout), (130, ""))
+        self.assertNotIn("Traceback", result.stderr)
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_results_made_elsewhere(self):
+        lines = [json.dumps({"id": f"q{number}", "retrieved": ["tomatoes-2"]}) for number in range(1, 10)]
+        result = self.golden("run", GOLDEN, "--results", self.write("results.jsonl", "\n".join(lines)), "--max-errors", 1, "--format", "json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["metrics"]["hit"], 0.2)
+        self.assertEqual(report["errors"], [{"id": "q10", "error": "no result for this question"}])
+
+    def test_bad_usage(self):
+        for arguments, words in (((), "nothing to search"), (("--docs", DOCS, "--k", 0), "k: expected"), (("--docs", DOCS, "--overlap", 900), "overlap"),
+                                 (("--docs", DOCS, "--timeout", 0), "--timeout"), (("--docs", DOCS, "--junit", "x"), "--floors"),
+                                 (("--search", "no_such:f"), "ModuleNotFoundError"), (("--docs", "missing.md"), "missing.md: cannot be read"),
+                                 (("--docs", DOCS, "--normalize", "synonyms"), "--synonyms"), (("--docs", DOCS, "--part", "holdout"), "golden split"),
+                                 (("--search", "my:f", "--cache", "c"), "--index-meta"), (("--results", GOLDEN), "retrieved")):
+            with self.subTest(arguments):
+                result = self.golden("run", GOLDEN, *arguments)
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertIn(words, result.stderr)
+                self.assertNotIn("Traceback", result.stderr)
+
+    def test_check_and_reanchor(self):
+        result = self.golden("check", GOLDEN, "--docs", DOCS, "--chunks", CHUNKS)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("11 questions, 10 answerable", result.stdout)
+        moved = self.write("docs.jsonl", DOCS.read_text().replace("# Bees", "# About bees"))
+        golden = self.write("golden.jsonl", GOLDEN.read_bytes())
+        self.assertEqual(self.golden("check", golden, "--docs", moved).returncode, 2)
+        repaired = self.golden("check", golden, "--docs", moved, "--reanchor")
+        self.assertEqual(repaired.returncode, 0, repaired.stderr)
+        self.assertIn("2 spans moved", repaired.stdout)
+        self.assertEqual(golden.read_text(), GOLDEN.read_text().replace('"start": 65, "end": 81', '"start": 71, "end": 87')
+                         .replace('"start": 84, "end": 121', '"start": 90, "end": 127'))
