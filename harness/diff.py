@@ -1,0 +1,474 @@
+"""Says what changed between two versions of a record, and how much each change moved each metric.
+
+    python -m harness diff OLD.json NEW.json
+
+A record holds grades and no passages, so whether a changed grade at a rank is the same passage labelled anew or another passage can't always
+be known. The rule is in `changed_part`, and harness/docs/card.md says what follows from it.
+"""
+
+from collections import Counter
+from itertools import compress
+from math import fsum
+from operator import and_
+from typing import NamedTuple
+
+import metrics
+from metrics import EXCLUDED, Panel, RecordError, Table, quote
+
+PARTS = ("population", "label", "ranking", "ideal", "scale")
+SETTINGS = ("depth", "cutoffs", "max_grade", "useful", "gain", "comparisons", "tolerance")
+
+
+class Shared(NamedTuple):
+    """Two versions of a panel, cut down to the queries and models of both, in one order."""
+
+    old: Panel
+    new: Panel
+
+
+class Move(NamedTuple):
+    """How one metric of one model moved, and by which part; whole is the sum of the parts, None where it is undefined in a version."""
+
+    model: str
+    metric: str
+    cutoff: int | None
+    old: float | None
+    new: float | None
+    parts: dict
+
+    @property
+    def whole(self):
+        return None if self.old is None or self.new is None else self.new - self.old
+
+
+# Where two panels differ
+
+
+def narrowed(panel, ids, models):
+    """A panel with only these queries, in this order, and these models."""
+    place = {query: index for index, query in enumerate(panel.ids)}
+    at = [place[query] for query in ids]
+    pick = lambda column: tuple(column[index] for index in at)  # noqa: E731
+    return panel._replace(ids=tuple(ids), models={model: panel.models[model] for model in models}, counts=pick(panel.counts),
+                          types=panel.types and pick(panel.types), comparisons=(),
+                          rankings={model: pick(panel.rankings[model]) for model in models},
+                          selected=panel.selected and {model: pick(panel.selected[model]) for model in models})
+
+
+def shared(old, new):
+    """The Shared of two panels: the queries in the order of the old one."""
+    known = set(new.ids)
+    ids = [query for query in old.ids if query in known]
+    models = [model for model in old.models if model in new.models]
+    return Shared(narrowed(old, ids, models), narrowed(new, ids, models))
+
+
+def changed_part(old, new, old_counts, new_counts):
+    """What a changed ranking of grades says: (ranking after the labels changed, whether the rest is a changed ranking).
+
+    Without passage ids this is a rule, not knowledge. Where the reference has as many passages of each grade as before, or the
+    ranking shows the same grades in another order, the ranking changed. Otherwise labels changed at the ranks that both have, and a
+    change of length is a changed ranking.
+    """
+    if old == new or old_counts == new_counts or sorted(old) == sorted(new):
+        return old, old != new
+    common = min(len(old), len(new))
+    return new[:common] + old[common:], len(old) != len(new)
+
+
+def relabelled(pair):
+    """The old rankings with the new labels, as far as changed_part finds labels changed."""
+    return {model: tuple(changed_part(*columns)[0] for columns in zip(pair.old.rankings[model], pair.new.rankings[model],
+                                                                      pair.old.counts, pair.new.counts)) for model in pair.old.models}
+
+
+def shared_selected(pair):
+    """{model: selected prefix lengths}, new where both versions have them."""
+    return pair.new.selected if pair.old.selected and pair.new.selected else None
+
+
+# What moved a metric
+
+
+def stages(old, new, members):
+    """(part, panel, members) of each step from the old panel to the new one; members(panel) gives 1 or 0 per query.
+
+    Queries that are in one version only go first and come last; between that the labels change, then the rankings, then the reference
+    (the ideal and the known useful passages), then the scale of grades. The parts telescope, so that they sum to the whole.
+    """
+    pair = shared(old, new)
+    stay = list(map(and_, members(pair.old), members(pair.new)))
+    labelled = pair.old._replace(rankings=relabelled(pair))
+    ranked = labelled._replace(rankings=pair.new.rankings, selected=shared_selected(pair))
+    referred = ranked._replace(counts=pair.new.counts)
+    scaled = referred._replace(max_grade=new.max_grade, useful=new.useful, gain=new.gain, gains=new.gains)
+    yield "", old, members(old)
+    for part, panel in (("population", pair.old), ("label", labelled), ("ranking", ranked), ("ideal", referred), ("scale", scaled)):
+        yield part, with_gains(panel, old, new), stay
+    yield "population", new, members(new)
+
+
+def with_gains(panel, old, new):
+    """A panel between two scales, with gains for the grades of both, so that a new grade has one before the scale changes."""
+    top = max(old.max_grade, new.max_grade)
+    counts = tuple(own + (0,) * (top + 1 - len(own)) for own in panel.counts)
+    return panel._replace(counts=counts, gains=metrics.gain_table(panel.gain, top), max_grade=top)
+
+
+def values(panel, members, cutoffs):
+    """{(model, metric, cutoff): value or None} over some queries of a panel."""
+    found = {}
+    for item in metrics.measure(panel, cutoffs) if panel.ids else ():
+        allowed = list(map(and_, item.eligible, members))
+        for model, sums in item.sums.items():
+            found[model, item.metric, item.cutoff] = metrics.ratio(*(list(compress(column, allowed)) for column in sums))
+    return found
+
+
+def moves(old, new, members):
+    """The Move of every metric that both versions have; an undefined step in between goes to the next defined one."""
+    cutoffs = tuple(k for k in old.cutoffs if k in new.cutoffs)
+    if not cutoffs:
+        return
+    steps = [(part, values(panel, own, cutoffs)) for part, panel, own in stages(old, new, members)]
+    for model, metric, cutoff in steps[0][1]:
+        key = model, metric, cutoff
+        if key in steps[-1][1]:
+            before, last = steps[0][1][key], steps[-1][1][key]
+            parts = telescope([(part, found.get(key)) for part, found in steps]) if None not in (before, last) else {}
+            yield Move(*key, before, last, parts)
+
+
+def telescope(steps):
+    """{part: sum of what its steps moved} of (part, value) pairs; a value that is None is passed over."""
+    parts, at = {part: [] for part in PARTS}, steps[0][1]
+    for part, value in steps[1:]:
+        if value is not None:
+            parts[part].append(value - at)
+            at = value
+    return {part: fsum(pieces) for part, pieces in parts.items()}
+
+
+POPULATIONS = {"all": lambda panel: [1] * len(panel.ids),
+               "answerable": lambda panel: [1 if sum(counts[panel.useful:]) else 0 for counts in panel.counts]}
+
+
+def of_type(kind):
+    """The members function of one type of queries."""
+    return lambda panel: [1 if own == kind else 0 for own in panel.types] if panel.types else [0] * len(panel.ids)
+
+
+# The report
+
+
+def panel_report(old, new, members):
+    """What changed in a panel, as plain values."""
+    pair = shared(old, new)
+    ids = set(pair.old.ids)
+    other_selected = {query for model in pair.old.models
+                      for query, was, now in zip(pair.old.ids, *(selected_of(own, model) for own in pair)) if was != now}
+    report = {
+        "settings": {key: [getattr(old, key), getattr(new, key)] for key in SETTINGS if getattr(old, key) != getattr(new, key)},
+        "models": {"added": [model for model in new.models if model not in old.models],
+                   "removed": [model for model in old.models if model not in new.models],
+                   "identity": [model for model in old.models if model in new.models and old.models[model] != new.models[model]]},
+        "queries": {"old": len(old.ids), "new": len(new.ids), "shared": len(ids),
+                    "added": [query for query in new.ids if query not in ids],
+                    "removed": [query for query in old.ids if query not in ids],
+                    "order": [query for query in new.ids if query in ids] != list(pair.old.ids),
+                    "type": [query for query, was, now in zip(pair.old.ids, *types_of(pair)) if was != now],
+                    "selected": [query for query in pair.old.ids if query in other_selected]},
+        "grades": list(changed_grades(pair)), "rankings": list(changed_rankings(pair)), "reference": reference_report(pair),
+        "reasons": reasons_differ(old, new)}
+    report["metrics"] = [{"model": move.model, "metric": move.metric, "cutoff": move.cutoff, "old": move.old, "new": move.new,
+                          "difference": move.whole, "parts": move.parts} for move in moves(old, new, members)]
+    return report
+
+
+def types_of(pair):
+    """The types of both versions, None where a version has none."""
+    return [own.types or [None] * len(own.ids) for own in pair]
+
+
+def selected_of(panel, model):
+    return panel.selected[model] if panel.selected else [None] * len(panel.ids)
+
+
+def reasons_differ(old, new):
+    """Whether a position that is excluded in both versions has another reason; by query and not by its place in the file."""
+    own = [{(model, panel.ids[index], rank): reason for (model, index, rank), reason in panel.reasons.items()} for panel in (old, new)]
+    return any(own[1].get(position, reason) != reason for position, reason in own[0].items())
+
+
+def changed_grades(pair):
+    """Each grade that counts as labelled anew: query, model, rank, old and new grade (None for an excluded position)."""
+    later = relabelled(pair)
+    for model in pair.old.models:
+        for query, old, new in zip(pair.old.ids, pair.old.rankings[model], later[model]):
+            for rank, (was, now) in enumerate(zip(old, new), 1) if old != new else ():
+                if was != now:
+                    yield {"query": query, "model": model, "rank": rank, "old": grade(was), "new": grade(now)}
+
+
+def grade(byte):
+    return None if byte == EXCLUDED else byte
+
+
+def changed_rankings(pair):
+    """Each ranking that changed: query, model, first rank that differs once the labels are the new ones, lengths."""
+    later = relabelled(pair)
+    for model in pair.old.models:
+        for query, old, new in zip(pair.old.ids, later[model], pair.new.rankings[model]):
+            if old != new:
+                first = next((rank for rank, (was, now) in enumerate(zip(old, new), 1) if was != now), min(len(old), len(new)) + 1)
+                yield {"query": query, "model": model, "first_rank": first, "old_length": len(old), "new_length": len(new)}
+
+
+def reference_report(pair):
+    """What changed in the reference: pairs, and queries whose counts grew with every old grade kept, or not. A grade 0 that a version leaves
+    uncounted is not compared."""
+    report = {"old_pairs": 0, "new_pairs": 0, "expanded": [], "not_kept": []}
+    for query, old, new in zip(pair.old.ids, pair.old.counts, pair.new.counts):
+        top = max(len(old), len(new))
+        old, new = (own + (0,) * (top - len(own)) for own in (old, new))
+        report["old_pairs"] += sum(count for count in old if count > 0)
+        report["new_pairs"] += sum(count for count in new if count > 0)
+        if old != new:
+            change = {str(own): [was, now] for own, (was, now) in enumerate(zip(old, new)) if was != now}
+            kept = all(now >= was for was, now in zip(old, new) if was >= 0 and now >= 0)
+            report["expanded" if kept else "not_kept"].append({"query": query, "counts": change})
+    return report
+
+
+def table_report(old, new):
+    """What changed in a public table. Its scores have no query ids, so that they are compared only where their number is the same."""
+    datasets, summaries = {}, [metrics.summarize_table(own)["datasets"] for own in (old, new)]
+    for name in dict.fromkeys([*old.datasets, *new.datasets]):
+        if name not in old.datasets or name not in new.datasets:
+            datasets[name] = {"change": "added" if name in new.datasets else "removed"}
+            continue
+        (was, before), (now, after) = old.datasets[name], new.datasets[name]
+        models = {}
+        for model in dict.fromkeys([*before, *after]):
+            if before.get(model) != after.get(model):
+                models[model] = {"old": summaries[0][name]["means"].get(model), "new": summaries[1][name]["means"].get(model)}
+                if was == now and model in before and model in after:
+                    models[model]["scores_changed"] = sum(map(float.__ne__, map(float, before[model]), map(float, after[model])))
+        if was != now or models:
+            datasets[name] = {"change": "changed", "queries": [was, now], "models": models}
+    settings = {key: [getattr(old, key), getattr(new, key)] for key in ("measure", "models", "comparisons") if getattr(old, key) != getattr(new, key)}
+    return {"settings": settings, "datasets": datasets}
+
+
+def checks_report(old, new):
+    """What changed in checks: the verdicts of both versions, None where one lacks the check."""
+    names = dict.fromkeys([*old.checks, *new.checks])
+    both = {name: [metrics.check_verdict(*own.checks[name]) if name in own.checks else None for own in (old, new)] for name in names}
+    return {"checks": {name: pair for name, pair in both.items() if old.checks.get(name) != new.checks.get(name)}}
+
+
+def block_report(old, new, members):
+    """What changed in one block."""
+    if old is None or new is None or type(old) is not type(new):
+        return {"change": "added" if old is None else "removed" if new is None else "of another kind"}
+    if isinstance(old, Panel):
+        return panel_report(old, new, members)
+    return table_report(old, new) if isinstance(old, Table) else checks_report(old, new)
+
+
+def is_change(report):
+    """Whether a block's report says that something changed."""
+    if "grades" not in report:
+        return any(report.values())
+    queries, models = report["queries"], report["models"]
+    return bool(report["settings"] or any(models.values()) or any(queries[key] for key in ("added", "removed", "order", "type", "selected"))
+                or report["grades"] or report["rankings"] or report["reference"]["expanded"] or report["reference"]["not_kept"]
+                or report["reasons"])
+
+
+def compare_records(old, new, members):
+    """{place: report} of each block that changed."""
+    places = dict.fromkeys([*old.blocks, *new.blocks])
+    reports = {place: block_report(old.blocks.get(place), new.blocks.get(place), members) for place in places}
+    return {place: report for place, report in reports.items() if is_change(report)}
+
+
+# Text
+
+
+def some(items, limit):
+    """Items as text, shortened."""
+    items = list(items)
+    return ", ".join(map(str, items[:limit])) + (f" and {len(items) - limit:,} more" if len(items) > limit else "")
+
+
+def count_of(items, one, many=None):
+    """How many, with the noun: 1 query, 2 queries."""
+    return f"{len(items):,} {one if len(items) == 1 else many or one + 's'}"
+
+
+def lines_of(report, limit):
+    """A block's report as lines of text."""
+    if "change" in report:
+        return [f"the block is {report['change']}"]
+    if "checks" in report:
+        return [f"{name}: {' -> '.join(verdict_text(own) for own in pair)}" for name, pair in report["checks"].items()]
+    settings = [f"{key}: {setting_text(was)} -> {setting_text(now)}" for key, (was, now) in report["settings"].items()]
+    return settings + (panel_lines if "grades" in report else table_lines)(report, limit)
+
+
+def setting_text(value):
+    """A setting as text: models and cutoffs with commas, comparisons as base: candidate."""
+    if isinstance(value, tuple):
+        return ", ".join(": ".join(own) if isinstance(own, tuple) else str(own) for own in value) or "none"
+    return "none" if value is None else str(value)
+
+
+def verdict_text(verdict):
+    if verdict is None:
+        return "absent"
+    bound = next(key for key in ("at_least", "at_most") if key in verdict)
+    return f"{verdict['value']:.7g} ({bound.replace('_', ' ')} {verdict[bound]}: {'pass' if verdict['passed'] else 'FAIL'})"
+
+
+def table_lines(report, limit):
+    lines = []
+    for name, own in report["datasets"].items():
+        if own["change"] != "changed":
+            lines.append(f"{name}: {own['change']}")
+            continue
+        was, now = own["queries"]
+        lines += [f"{name}: {was:,} -> {now:,} queries"] * (was != now)
+        for model, move in own["models"].items():
+            changed = f", {move['scores_changed']:,} of {now:,} scores changed" if "scores_changed" in move else ""
+            lines.append(f"{name}: {model}: " + " -> ".join("absent" if move[key] is None else f"{move[key]:.4f}" for key in ("old", "new")) + changed)
+    return lines
+
+
+def panel_lines(report, limit):
+    queries, models = report["queries"], report["models"]
+    lines = [f"models {what}: {', '.join(models[key])}" for key, what in
+             (("added", "added"), ("removed", "removed"), ("identity", "with another identity")) if models[key]]
+    lines.append(f"queries: {queries['old']:,} -> {queries['new']:,}, {queries['shared']:,} in both" + ", in another order" * queries["order"])
+    for key, what in (("added", "added"), ("removed", "removed"), ("type", "of another type"), ("selected", "with another selected prefix")):
+        lines += [f"queries {what}: {len(queries[key]):,} ({some(queries[key], limit)})"] if queries[key] else []
+    lines += reference_lines(report["reference"], limit)
+    lines += ["reasons of excluded positions changed"] * report["reasons"]
+    changes, rankings = report["grades"], report["rankings"]
+    if changes:
+        kinds = Counter((own["old"], own["new"]) for own in changes)
+        summary = ", ".join(f"{count:,} x {grade_text(was)} -> {grade_text(now)}" for (was, now), count in kinds.most_common(limit))
+        lines.append(f"grades changed: {count_of(changes, 'ranked position')} of {count_of({own['query'] for own in changes}, 'query', 'queries')} ({summary})")
+        lines += [f"  {own['query']}: {own['model']}: rank {own['rank']}: {grade_text(own['old'])} -> {grade_text(own['new'])}"
+                  for own in changes[:limit]] + more(changes, limit)
+    if rankings:
+        by_model = Counter(own["model"] for own in rankings)
+        lines.append(f"rankings changed: {len(rankings):,} ({', '.join(f'{model} {count:,}' for model, count in by_model.items())})")
+        lines += [f"  {own['query']}: {own['model']}: from rank {own['first_rank']}" + (
+            f", {own['old_length']} -> {own['new_length']} positions" if own["old_length"] != own["new_length"] else "")
+            for own in rankings[:limit]] + more(rankings, limit)
+    return lines + metric_lines(report["metrics"])
+
+
+def more(items, limit):
+    return [f"  and {len(items) - limit:,} more (--limit shows them, --format json holds all)"] if len(items) > limit else []
+
+
+def grade_text(value):
+    return "excluded" if value is None else str(value)
+
+
+def reference_lines(reference, limit):
+    grown, lost = reference["expanded"], reference["not_kept"]
+    if not grown and not lost:
+        return []
+    kept = "every old grade kept" if not lost else f"old grades not kept for {count_of(lost, 'query', 'queries')}"
+    lines = [f"reference of the shared queries: {reference['old_pairs']:,} -> {reference['new_pairs']:,} graded pairs; "
+             f"{count_of(grown + lost, 'query', 'queries')} changed, {kept}"]
+    for own in (lost + grown)[:limit]:
+        lines.append(f"  {own['query']}: " + ", ".join(f"grade {name}: {count_text(was)} -> {count_text(now)}"
+                                                       for name, (was, now) in own["counts"].items()))
+    return lines + more(lost + grown, limit)
+
+
+def count_text(count):
+    return "uncounted" if count < 0 else f"{count:,}"
+
+
+def metric_lines(rows):
+    """The table of what moved each metric: one line per model, metric and cutoff that moved."""
+    moved = [row for row in rows if row["difference"] is None and row["old"] != row["new"] or any(row["parts"].values())]
+    if not moved:
+        return ["no metric moved"]
+    shown = [part for part in PARTS if any(row["parts"].get(part) for row in moved)]
+    table = [["metric", "model", "old", "new", "change", *(f"by {part}" for part in shown)]]
+    for row in moved:
+        table.append([metrics.label(row["metric"], row["cutoff"]), row["model"], *(number(row[key]) for key in ("old", "new")),
+                      signed(row["difference"]), *(signed(row["parts"][part]) if row["parts"] else "" for part in shown)])
+    return ["what moved each metric:", *metrics.render([("", table, ())], markdown=False).split("\n")[1:-1]]
+
+
+def number(value):
+    return "undefined" if value is None else f"{value:.6f}"
+
+
+def signed(value):
+    """A change: 0 stands only for exactly none."""
+    return "undefined" if value is None else f"{value:+.6f}" if value else "0"
+
+
+def members_of(options):
+    """The members function that the options ask for, and its name."""
+    if options.type:
+        return of_type(options.type), f"type {options.type}"
+    return POPULATIONS[options.population], options.population
+
+
+def check_type(kind, records):
+    """Refuse a type that no panel of the two records has."""
+    known = {own for record in records for block in record.blocks.values() if isinstance(block, Panel) for own in block.types or ()}
+    if kind and kind not in known:
+        raise RecordError(f"--type: no queries of type {quote(kind)}; expected one of: {', '.join(sorted(known)) or 'none'}")
+
+
+def read(path):
+    """(parsed JSON, Record) of a file."""
+    value, sha256 = metrics.read_json(path)
+    return value, metrics.parse_record(value, path, sha256)
+
+
+def main(argv):
+    """Run `diff`; the exit status."""
+    import argparse
+
+    def count(text):
+        if not text.isdecimal():
+            raise argparse.ArgumentTypeError(f"expected a whole number, got {text}")
+        return int(text)
+
+    parser = argparse.ArgumentParser(prog="python -m harness diff", description="What changed between two versions of a record, and what moved each metric.",
+                                     epilog="Exit status: 0 the same, 1 something changed, 2 bad input or usage.")
+    parser.add_argument("old", metavar="OLD.json")
+    parser.add_argument("new", metavar="NEW.json")
+    parser.add_argument("--population", choices=tuple(POPULATIONS), default="all", help="over which queries the metrics are (default: all)")
+    parser.add_argument("--type", metavar="NAME", help="over the queries of one type")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--limit", type=count, default=10, metavar="N", help="how many of each list the text names (default: 10)")
+    options = parser.parse_args(argv)
+    (old_value, old), (new_value, new) = read(options.old), read(options.new)
+    check_type(options.type, (old, new))
+    members, population = members_of(options)
+    reports = compare_records(old, new, members)
+    same = not reports and old_value == new_value
+    if options.format == "json":
+        print(metrics.dump_json({"old": {"record": old.name, "sha256": old.sha256}, "new": {"record": new.name, "sha256": new.sha256},
+                                 "same": same, "population": population, "blocks": reports}), end="")
+    else:
+        print(f"{options.old} -> {options.new}")
+        for place, report in reports.items():
+            print(*([f"{place}:"] if place else []), *(f"  {line}" for line in lines_of(report, options.limit)), sep="\n")
+        if not reports:
+            print("the same" if same else "only notes changed, on which no number depends")
+        elif any(report.get("metrics") for report in reports.values()):
+            print(f"metrics over {population} queries; the parts, in this order, sum to the change: {', '.join(PARTS)}")
+    return 0 if same else 1

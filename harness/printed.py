@@ -1,0 +1,170 @@
+"""Reads a number as it is printed in prose, tells whether it is a value rounded to the printed digits, and prints another in its style.
+
+The one rule of rounding: a printed number is right when no number with as many digits lies nearer to the unrounded value. It
+is applied to decimal digits, so that no binary rounding decides. An exact tie has two nearest numbers (0.125 at two digits: 0.12 and
+0.13); both are right, and a new number takes the even one.
+"""
+
+import re
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import NamedTuple
+
+UNDEFINED = "undefined"
+MINUS = ("-", "\u2212", "\u2013")
+SPACES = " \u00a0\u2009\u202f"
+UNITS = r"\\?%|\uff05|percentage points?|percent|points?|pp\b|p\.p\."
+# What may stand between a number and the comment that ties it: emphasis, a closing bracket or tag, one line break.
+CLOSING = r"(?:[*_`~)\]]|</\w+>)*"
+AFTER = rf"{CLOSING}[ \t]*(?:\r?\n[ \t]*)?\Z"
+NUMBER = re.compile(
+    rf"""(?P<bound>(?:<|&lt;)[{SPACES}]?)?(?<![\w.,])(?P<sign>[-+\u2212\u2013]?)
+    (?P<digits>\d+(?:[.,'\u2019\u00a0\u2009\u202f]\d+)*)(?P<power>[eE][-+]?\d+)?(?P<unit>[*_]*[{SPACES}]?(?:{UNITS}))?{AFTER}""", re.VERBOSE)
+WORD = re.compile(rf"(?P<word>{UNDEFINED}){AFTER}")
+
+
+class Value(NamedTuple):
+    """A number that a record gives: kind "share" (a metric, a difference, a p-value), "count" or "raw" (a check's value); metric
+    says how metrics.py shows it. number is None where it is undefined."""
+
+    number: float | int | None
+    kind: str = "share"
+    metric: str = ""
+
+    @property
+    def exact(self):
+        """The value in decimal digits."""
+        return None if self.number is None else Decimal(repr(self.number))
+
+
+class Printed(NamedTuple):
+    """A number in a text: where it starts and ends there, and how it is written. number is None for the word "undefined"."""
+
+    start: int
+    end: int  # of the digits
+    shown_end: int  # of the unit
+    shown: str
+    number: Decimal | None = None
+    places: int = 0  # the exponent of the last digit: -2 for 0.12 and -7 for 1.2e-6
+    percent: bool = False
+    bound: str = ""
+    sign: str = ""
+    power: bool = False
+    mark: str = "."
+    group: str = ""
+
+
+def find_printed(text, kind, end=None):
+    """The Printed that a text ends with, or None; kind as in Value decides what a comma means. end: where the text ends."""
+    end = len(text) if end is None else end
+    start = max(0, end - 200)
+    if word := WORD.search(text, start, end):
+        return Printed(word.start("word"), word.end("word"), word.end("word"), word["word"])
+    match = NUMBER.search(text, start, end)
+    parts = match and split_digits(match["digits"], kind)
+    if not parts:
+        return None
+    whole, mark, decimals, group = parts
+    sign, power = match["sign"], match["power"] or ""
+    number = Decimal(f"{'-' * (sign in MINUS)}{whole}.{decimals or 0}{power}")
+    begin = match.start("bound") if match["bound"] else match.start("sign")
+    end = match.end("power") if power else match.end("digits")
+    shown_end = match.end("unit") if match["unit"] else end
+    return Printed(begin, end, shown_end, text[begin:shown_end], number, int(power[1:] or 0) - len(decimals), bool(match["unit"]),
+                   match["bound"] or "", sign, bool(power), mark or ".", group)
+
+
+def split_digits(digits, kind):
+    """(whole digits, decimal mark, decimals, group mark) of digits with marks between them, or None where they are no number.
+
+    In a count every mark groups thousands. In a share a single point or comma is the decimal mark, and of two kinds the last one is. In a
+    raw value a comma before exactly three digits groups.
+    """
+    parts, marks = re.split(r"\D", digits), re.findall(r"\D", digits)
+    grouped = bool(marks) and len(set(marks)) == 1 and 0 < len(parts[0]) <= 3 and all(len(part) == 3 for part in parts[1:])
+    alone = len(marks) == 1 and marks[0] in ".,"
+    if grouped and (kind == "count" or not alone or kind == "raw" and marks[0] == ","):
+        return "".join(parts), "", "", marks[0]
+    if alone:
+        return parts[0], marks[0], parts[1], ""
+    if marks and marks[-1] in ".,":
+        rest = split_digits(digits[:len(digits) - len(parts[-1]) - 1], "count")
+        if rest and rest[3] and rest[3] != marks[-1]:
+            return rest[0], marks[-1], parts[-1], rest[3]
+    return None if marks else (digits, "", "", "")
+
+
+def is_right(printed, value):
+    """Whether a printed number is what a Value gives, at the digits it is printed with."""
+    if printed.number is None or value.number is None:
+        return printed.number is value.number
+    exact = scaled(printed, value)
+    if printed.bound:
+        return exact < printed.number
+    return abs(exact - printed.number) * 2 <= Decimal(1).scaleb(printed.places)
+
+
+def scaled(printed, value):
+    """A value in the unit of a printed number: times 100 where that is a percentage."""
+    return value.exact * 100 if printed.percent else value.exact
+
+
+def reprint(printed, value):
+    """What belongs where a printed number stands, in its style: as many digits, the same signs and marks; without the unit."""
+    if is_right(printed, value):
+        return printed.shown[:printed.end - printed.start]
+    if value.number is None:
+        return UNDEFINED
+    if printed.number is None:
+        return show(value)
+    number = scaled(printed, value)
+    if printed.power and number:
+        digits = printed_digits(printed)
+        return bound_text(printed) + f"{number:.{digits}e}".replace("e+", "e").replace(".", printed.mark)
+    number = number.quantize(Decimal(1).scaleb(min(printed.places, 0)), ROUND_HALF_EVEN)
+    text = f"{abs(number):,f}".replace(",", "\0").replace(".", printed.mark)
+    grouped = printed.group or ("," if value.kind == "count" and abs(printed.number) < 1000 <= abs(number) else "")
+    return bound_text(printed) + sign_text(printed, number) + text.replace("\0", grouped)
+
+
+def printed_digits(printed):
+    """How many decimals a number in powers of ten is printed with."""
+    return len(re.split(r"[.,]", re.split("[eE]", printed.shown)[0])[1]) if re.search(r"[.,]", printed.shown) else 0
+
+
+def bound_text(printed):
+    """What stands for the sign of a bound that does not hold: an equals sign."""
+    return "=" + printed.bound.lstrip("<&lt;") if printed.bound else ""
+
+
+def sign_text(printed, number):
+    """The sign of a number: a minus as it was written, a plus where there was a sign and the number is not below 0."""
+    if number < 0:
+        return printed.sign if printed.sign not in ("", "+") else "-"
+    return "+" if printed.sign and (printed.sign == "+" or number > 0) else ""
+
+
+def show(value):
+    """A value as a record's own tables show it."""
+    from metrics import show as show_metric
+
+    if value.number is None:
+        return UNDEFINED
+    if value.kind == "share":
+        return show_metric(value.metric, value.number)
+    return f"{value.number:,}" if value.kind == "count" else f"{value.number:.7g}"
+
+
+def unrounded(value):
+    """A value as an error shows it beside the printed one."""
+    if value.number is None:
+        return UNDEFINED
+    return f"{value.number:,}" if value.kind == "count" else repr(value.number)
+
+
+def hint(printed, value):
+    """What probably went wrong with a wrong number, or nothing: a percentage without its sign, or the reverse."""
+    if printed.number is None or value.number is None or value.kind == "count":
+        return ""
+    if is_right(printed._replace(percent=not printed.percent), value):
+        return "; it is printed as a percentage, but reads as a fraction" if printed.percent else "; it reads as a fraction: % is missing"
+    return ""
