@@ -252,7 +252,7 @@ def index_lines(models):
     lines = ["model-index:"]
     for name, entries in models.items():
         results = [line for entry in entries for line in entry]
-        lines += [f"- name: {quoted(name)}", "  results:", *(results or ["  []"])]
+        lines += [f"- name: {quoted(name)}", "  results:" if results else "  results: []", *results]
     return lines
 
 
@@ -284,12 +284,10 @@ def entry_lines(kind, dataset, subset, split, revision, measure, value):
 
 
 def quoted(text):
-    """A text as a double-quoted YAML scalar: JSON's escapes, and those line ends that only YAML knows."""
+    """A text as a double-quoted YAML scalar: JSON's escapes, and YAML's own for whatever else doesn't print."""
     import json
 
-    text = json.dumps(text, ensure_ascii=False)
-    return "".join(f"\\u{ord(c):04x}" if c in "\x7f\u2028\u2029\ufeff" or 0x80 <= ord(c) < 0xa0 or 0xd800 <= ord(c) < 0xe000 else c
-                   for c in text)
+    return "".join(character if character.isprintable() else f"\\U{ord(character):08x}" for character in json.dumps(text, ensure_ascii=False))
 
 
 FORMATS = {"text": as_text, "markdown": as_markdown, "json": as_json, "model-index": as_model_index}

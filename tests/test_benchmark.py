@@ -1,4 +1,5 @@
 import json
+import re
 import unittest
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
@@ -9,7 +10,7 @@ from harness.benchmark_output import FORMATS, escape, figure, percent, quoted
 from harness.benchmark_suite import FOLDER, SHIPPED, load_suite, parse_suite, score, suite_of_results
 from harness.mteb import Model, Result, Row, read_models
 from metrics import RecordError
-from tests import EXTERNAL_DATA, TestCase
+from tests import EXTERNAL_DATA, ROOT, TestCase
 
 PREFIX = "Given a claim, find documents that refute the claim"
 REAL = EXTERNAL_DATA / "benchmarks" / "mteb" / "jina-embeddings-v4"
@@ -180,8 +181,8 @@ class Output(TestCase):
         first = text.split('- name: "c"')[0]
         self.assertEqual([line.split()[1] for line in first.splitlines() if "value:" in line], ["84.105", "50.000", "67.053"])
         self.assertEqual(first.count('      revision: "r1"'), 2)
-        self.assertIn('- name: "e"\n  results:\n  []\n', text)
-        self.assertEqual(quoted('a"\\\n\u2028\x85é😀'), '"a\\"\\\\\\n\\u2028\\u0085é😀"')
+        self.assertIn('- name: "e"\n  results: []\n', text)
+        self.assertEqual(quoted('a"\\\n\u2028\x85é😀'), '"a\\"\\\\\\n\\U00002028\\U00000085é😀"')
 
     def test_the_figure_says_what_the_table_says(self):
         columns = [compare(suite({"task": "A"}, {"task": "B"}, name=f"S{number}"), self.models, []) for number in range(11)]
@@ -346,3 +347,13 @@ class RealModel(TestCase):
         self.assertEqual({name: found[name] for name in ("J-VDR", "ViDoRe", "CLIPB", "MTEB-en", "COIR", "LEMB")}, {
             "J-VDR": "80.983", "ViDoRe": "90.351", "CLIPB": "missing", "MTEB-en": "56.149", "COIR": "72.865", "LEMB": "69.876"})
         self.assertEqual(percent(columns[0].scores[whole.name].averages["flat"], 3), "77.131")
+
+
+class Documentation(TestCase):
+    def test_its_commands_print_what_it_shows(self):
+        page = (ROOT / "harness" / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+        shown = re.findall(r"```\n\$ python -m harness (.*)\n([^`]*)```", page)
+        self.assertEqual(len(shown), 3)
+        for command, output in shown:
+            with self.subTest(command):
+                self.assertEqual(self.run_command("harness", *command.split(), cwd=ROOT).stdout, output)
