@@ -11,7 +11,9 @@ from metrics import RecordError, dump_json, quote
 
 def main(argv):
     """Print agreement, kappa, base rates, the confusion matrix and the disagreements; return 0, or 1 below a floor."""
-    parser = argparse.ArgumentParser(prog="python -m harness judge calibrate", description="Compare a judge's scores with people's.")
+    parser = argparse.ArgumentParser(
+        prog="python -m harness judge calibrate", description="Compare a judge's scores with people's."
+    )
     parser.add_argument("judged", metavar="JUDGED.jsonl", help="what `judge` wrote, or lines with id and scores")
     parser.add_argument("human", metavar="HUMAN.jsonl", help="lines with id and a person's scores")
     parser.add_argument("--score", action="append", metavar="NAME", help=f"which score ({' and '.join(SCORES)})")
@@ -28,7 +30,10 @@ def main(argv):
         entry["only_human"] = [key for key in entry["only_human"] if key not in unjudged]
         entry["only_judge"] = [key for key in entry["only_judge"] if key not in undecided]
     report.update(unjudged=unjudged, undecided=undecided)
-    print(dump_json(report) if arguments.json else "\n".join(map(printable, _lines(report, names))), end="" if arguments.json else "\n")
+    print(
+        dump_json(report) if arguments.json else "\n".join(map(printable, _lines(report, names))),
+        end="" if arguments.json else "\n",
+    )
     kappas = [report[name]["kappa"]["quadratic"]["value"] for name in names]
     floor = arguments.min_kappa
     return int(floor is not None and any(value is None or value < floor for value in kappas))
@@ -75,8 +80,11 @@ def read_scores(path, names, scale):
 def _score_problems(given, names, scale, place):
     if not isinstance(given, dict):
         return [f"{place}: verdict: expected an object, got {quote(given)}"]
-    return [f"{place}: {name}: expected an integer {scale[0]} to {scale[-1]}, got {quote(given[name]) if name in given else 'nothing'}"
-            for name in names if type(given.get(name)) is not int or given[name] not in scale]
+    return [
+        f"{place}: {name}: expected an integer {scale[0]} to {scale[-1]}, got {quote(given[name]) if name in given else 'nothing'}"
+        for name in names
+        if type(given.get(name)) is not int or given[name] not in scale
+    ]
 
 
 def calibration(name, judged, human, scale):
@@ -101,10 +109,16 @@ def _lines(report, names):
     lines = []
     for name in names:
         entry = report[name]
-        lines += [f"{name}: {entry['n']:,} answers scored by both", *(f"  {line}" for line in agreement_lines(entry, "judge", "human"))]
+        lines += [
+            f"{name}: {entry['n']:,} answers scored by both",
+            *(f"  {line}" for line in agreement_lines(entry, "judge", "human")),
+        ]
         lines.append(f"  disagreements: {len(entry['disagreements']):,}")
-        lines += [f"    {item['id']}: judge {item['judge']}, human {item['human']}" + (f", {named(item['note'])}" if item["note"] else "")
-                  for item in entry["disagreements"]]
+        lines += [
+            f"    {item['id']}: judge {item['judge']}, human {item['human']}"
+            + (f", {named(item['note'])}" if item["note"] else "")
+            for item in entry["disagreements"]
+        ]
         lines.append("")
     first = report[names[0]]
     lines.append(f"left out: unjudged {len(report['unjudged']):,}, not scored by people {len(report['undecided']):,}, "

@@ -38,7 +38,9 @@ def _arguments(argv):
         prog="python -m harness judge", description="Grade answers for faithfulness and relevance with a model on a server.",
         epilog="Also: judge report JUDGED, judge calibrate JUDGED HUMAN, judge refusals ANSWERS; each has its own --help. "
                f"A credential, where the server wants one, is read from the environment variable {judge_client.KEY_VARIABLE}.")
-    parser.add_argument("answers", metavar="ANSWERS.jsonl", help="id, question, type, answerable, answer, chunks [{id, text}] a line")
+    parser.add_argument(
+        "answers", metavar="ANSWERS.jsonl", help="id, question, type, answerable, answer, chunks [{id, text}] a line"
+    )
     parser.add_argument("--model", required=True, help="the judge's name on the server")
     parser.add_argument("--url", default="http://localhost:11434", help="the server (%(default)s)")
     parser.add_argument("--api", choices=tuple(judge_client.APIS), default="ollama", help="what the server speaks (%(default)s)")
@@ -47,7 +49,9 @@ def _arguments(argv):
     parser.add_argument("--generator", help="the model, or its digest, that wrote the answers: it must not be the judge")
     parser.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
     parser.add_argument("--model-digest", help="the judge's SHA-256, where the server does not tell it")
-    parser.add_argument("--format", choices=judge_client.OpenAI.formats, help="reply format over openai (the strictest that works)")
+    parser.add_argument(
+        "--format", choices=judge_client.OpenAI.formats, help="reply format over openai (the strictest that works)"
+    )
     _add_numbers(parser)
     add_report_arguments(parser)
     arguments = parser.parse_args(argv)
@@ -135,13 +139,13 @@ def _digest(told, stated):
 
 
 def _hex(digest):
-    return digest.lower().removeprefix("sha256:") if digest else None
+    return digest.lower().removeprefix("sha256:") if isinstance(digest, str) and digest else None
 
 
 def check_generator(judge, generator, allow_self):
     """Warnings about a judge too close to the model that wrote the answers. Raises RecordError where it is the same model.
 
-    The same digest is the same model; where a digest is not known, the same name is. A digest may be given by its first 12 digits.
+    The same digest is the same model; where one is not known, the same name is. A digest may be given by its first 12 digits.
     """
     if generator is None:
         return []
@@ -156,7 +160,11 @@ def check_generator(judge, generator, allow_self):
         return [problem]
     details = known.get("details") if isinstance(known.get("details"), dict) else {}
     families = {judge.identity["family"], family(judge.model)} & {details.get("family"), family(generator)} - {None, ""}
-    warnings = [f"judge and generator are both of the family {', '.join(sorted(families))}: their taste may be the same"] if families else []
+    warnings = (
+        [f"judge and generator are both of the family {', '.join(sorted(families))}: their taste may be the same"]
+        if families
+        else []
+    )
     if not (digest and own):
         warnings.append("judge and generator were compared by name only: the digest of one of them is not known")
     return warnings
@@ -184,8 +192,10 @@ def _judge_missing(journal, judge, rubric, arguments):
             lost = lost + 1 if outcome["verdict"] is None and outcome["attempts"][-1]["reason"] in LOST else 0
             if lost == MOST_LOST:
                 last = outcome["attempts"][-1]
-                raise RecordError(f"{judge.server.url}: no reply to {lost} answers in a row, the last time: {last['reason']}: {last['detail']}; "
-                                  f"what is judged is in {journal.path}: run the same command again to continue")
+                raise RecordError(
+                    f"{judge.server.url}: no reply to {lost} answers in a row, the last time: {last['reason']}: {last['detail']}; "
+                    f"what is judged is in {journal.path}: run the same command again to continue"
+                )
 
 
 def _outcomes(tasks, judge, rubric, retries, workers):
@@ -223,7 +233,8 @@ def _outcomes(tasks, judge, rubric, retries, workers):
 def judge_answer(answer, judge, rubric, retries):
     """The outcome for one answer: {"verdict": dict or None, "attempts": [{reason, detail}], "prompt_tokens": int or None}.
 
-    `attempts` holds the tries that failed. A judge whose reply was refused is told why; a server that failed is asked the same again.
+    `attempts` holds the tries that failed. A judge whose reply was refused is told why; a server
+    that failed is asked the same again.
     """
     messages, attempts = messages_for(answer, rubric), []
     if not answer.chunks and not answer.refused:

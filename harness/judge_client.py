@@ -133,7 +133,9 @@ class Server:
             return RecordError(f"{self.url}: HTTP {status}: the server wants a credential; the one in {KEY_VARIABLE} {state}")
         if 300 <= status < 400:
             where = self._hide(headers.get("Location", "nowhere"))
-            return NoVerdict("redirect refused", f"HTTP {status} to {printable(where[:200])}; give the final address as --url", again=False)
+            return NoVerdict(
+                "redirect refused", f"HTTP {status} to {printable(where[:200])}; give the final address as --url", again=False
+            )
         again = status in (408, 425, 429) or status >= 500
         return NoVerdict(f"HTTP {status}", self._hide(_message(body)), again, wait=_retry_after(headers))
 

@@ -14,7 +14,9 @@ METRICS = (*RETRIEVAL, *SCORES)
 
 def add_report_arguments(parser):
     """The options that every report takes."""
-    parser.add_argument("--record", metavar="RECORD.json", help="a record of the same questions' retrieval, as `golden run` makes it")
+    parser.add_argument(
+        "--record", metavar="RECORD.json", help="a record of the same questions' retrieval, as `golden run` makes it"
+    )
     parser.add_argument("--panel", help="the record's panel (golden, or its only one)")
     parser.add_argument("--search", metavar="MODEL", help="the record's model (its only one)")
     parser.add_argument("--cutoff", type=int, help="how deep the ranking was passed on (the record's k, or its deepest cutoff)")
@@ -66,11 +68,19 @@ def make_report(rows, retrieval=None):
     """What is known of judged rows: overall, by type, unjudged by reason, refusals; with retrieval beside, where it is given."""
     rows = [_with_record(row, retrieval) for row in rows]
     kinds = sorted({row["type"] for row in rows})
-    report = {"judge": rows[0]["judge"], "answers": len(rows), "of": max(row.get("of") or 0 for row in rows) or len(rows),
-              "overall": score_block(rows), "types": {kind: score_block([row for row in rows if row["type"] == kind]) for kind in kinds},
-              "unjudged": _counts(row["unjudged"] for row in rows if row["verdict"] is None),
-              "refused_tries": _counts(_reason(attempt) for row in rows for attempt in row["attempts"]),
-              "refusals": refusal_table(rows), "declined": declined(rows), "retrieval": None}
+    report = {
+        "judge": rows[0]["judge"],
+        "answers": len(rows),
+        "of": max(row.get("of") or 0 for row in rows) or len(rows),
+        "overall": score_block(rows),
+        "types": {kind: score_block([row for row in rows if row["type"] == kind]) for kind in kinds},
+        "unjudged": _counts(row["unjudged"] for row in rows if row["verdict"] is None),
+        "failed_tries": _counts(_reason(attempt) for row in rows for attempt in row["attempts"]),
+        "refusals": refusal_table(rows),
+        "refusal_scores": {name: {cell: score_block(group) for cell, group in cells.items()} for name, cells in _cells(rows).items()},
+        "declined": declined(rows),
+        "retrieval": None,
+    }
     if retrieval:
         report["retrieval"] = _retrieval_block(rows, retrieval)
     return report
@@ -125,21 +135,31 @@ def score_block(rows):
     for name in SCORES:
         scores = [bounds(row, name)[0] for row in judged]
         value, low, high = mean_interval(scores, [1] * len(scores)) if scores else (None, None, None)
-        worst, best = (fsum(side) / len(rows) if rows else None for side in zip(*(bounds(row, name) for row in rows)))
-        block[name] = {"mean": value, "low": None if low is None else max(low, 0.0), "high": None if high is None else min(high, float(TOP)),
-                       "worst": worst, "best": best}
+        worst, best = ((fsum(side) / len(rows) for side in zip(*(bounds(row, name) for row in rows))) if rows else (None, None))
+        block[name] = {
+            "mean": value,
+            "low": None if low is None else max(low, 0.0),
+            "high": None if high is None else min(high, float(TOP)),
+            "worst": worst,
+            "best": best,
+        }
     return block
 
 
 # Refusals
 
 
+def _cells(rows):
+    """The rows of each cell of the 2x2 of answerable by refused."""
+    cells = {name: {"answered": [], "refused": []} for name in ("answerable", "unanswerable")}
+    for row in rows:
+        cells["answerable" if row["answerable"] else "unanswerable"]["refused" if row["refused"] else "answered"].append(row)
+    return cells
+
+
 def refusal_table(rows):
     """{"answerable" or "unanswerable": {"answered": n, "refused": n}}, from the answers alone, judged or not."""
-    table = {name: {"answered": 0, "refused": 0} for name in ("answerable", "unanswerable")}
-    for row in rows:
-        table["answerable" if row["answerable"] else "unanswerable"]["refused" if row["refused"] else "answered"] += 1
-    return table
+    return {name: {cell: len(group) for cell, group in cells.items()} for name, cells in _cells(rows).items()}
 
 
 def declined(rows):
@@ -152,10 +172,21 @@ def declined(rows):
     return {**result, "relevance_counted_as_0": full} if result else {}
 
 
-def refusal_lines(table):
-    """The 2x2 as lines of text."""
-    lines = [f"{'':14}{'answered':>10}{'refused':>10}"]
-    return lines + [f"{name:14}{cells['answered']:>10,}{cells['refused']:>10,}" for name, cells in table.items()]
+def refusal_lines(table, scores=None):
+    """The 2x2 as lines of text: counts, and where there are scores, their means (faithfulness / relevance) beside them."""
+    lines = [f"{'':14}{'answered':>10}{'refused':>10}" + (f"{'answered':>16}{'refused':>16}" if scores else "")]
+    for name, cells in table.items():
+        means = "".join(f"{_means(scores[name][cell]):>16}" for cell in cells) if scores else ""
+        lines.append(f"{name:14}{cells['answered']:>10,}{cells['refused']:>10,}{means}")
+    return lines
+
+
+def _means(block):
+    return " / ".join(_mean(block[name]) for name in SCORES)
+
+
+def _mean(entry):
+    return "-" if entry["mean"] is None else f"{entry['mean']:.2f}"
 
 
 # Retrieval
@@ -175,9 +206,19 @@ def read_retrieval(path, arguments):
     block = summarize(record)
     for name in filter(None, place.split(".")):
         block = block[name]
-    values = {name: dict(zip(panel.ids, column)) for name, column in query_values(panel, model, cutoff).items() if name in RETRIEVAL}
+    values = {
+        name: dict(zip(panel.ids, column)) for name, column in query_values(panel, model, cutoff).items() if name in RETRIEVAL
+    }
     types = dict(zip(panel.ids, panel.types or [None] * len(panel.ids)))
-    return {"record": str(path), "panel": place, "model": model, "cutoff": cutoff, "summary": block, "values": values, "types": types}
+    return {
+        "record": str(path),
+        "panel": place,
+        "model": model,
+        "cutoff": cutoff,
+        "summary": block,
+        "values": values,
+        "types": types,
+    }
 
 
 def _choose(known, wanted, usual, what):
@@ -229,7 +270,10 @@ def changes(before, after, types):
     `types` is {id: type}. Each also has "opposed": the metrics, where a retrieval metric rose while a score fell.
     """
     kinds = {kind: [name for name in types if types[name] == kind] for kind in sorted(set(types.values()))}
-    return {"overall": _changes(before, after, list(types)), "types": {kind: _changes(before, after, names) for kind, names in kinds.items()}}
+    return {
+        "overall": _changes(before, after, list(types)),
+        "types": {kind: _changes(before, after, names) for kind, names in kinds.items()},
+    }
 
 
 def _changes(before, after, names):
@@ -253,20 +297,27 @@ def _change(before, after, names):
 
 def report_lines(report):
     """The report as lines of text."""
-    lines = [*_head_lines(report), "", *_matrix_lines(report), "", *refusal_lines(report["refusals"])]
-    return lines + _declined_lines(report["declined"]) + _retrieval_notes(report["retrieval"]) + _change_lines(report.get("changes"))
+    lines = [*_head_lines(report), "", *_matrix_lines(report), _interval_line(report["overall"]), "", *refusal_lines(report["refusals"], report["refusal_scores"])]
+    return (
+        lines
+        + _declined_lines(report["declined"])
+        + _retrieval_notes(report["retrieval"])
+        + _change_lines(report.get("changes"))
+    )
 
 
 def _head_lines(report):
     judge, overall = report["judge"], report["overall"]
     digest = (judge.get("digest") or "")[:12] or "unknown"
-    lines = [f"judge: {judge.get('model')}, digest {digest}, {judge.get('server') or judge.get('api')}, rubric {judge.get('rubric')}"
-             f" ({str(judge.get('rubric_sha256'))[:12]}), generator {judge.get('generator') or 'not stated'}",
-             f"answers {overall['n']:,}, judged {overall['judged']:,}, unjudged {overall['unjudged']:,}"]
+    lines = [
+        f"judge: {judge.get('model')}, digest {digest}, {judge.get('server') or judge.get('api')}, rubric {judge.get('rubric')}"
+        f" ({str(judge.get('rubric_sha256'))[:12]}), generator {judge.get('generator') or 'not stated'}",
+        f"answers {overall['n']:,}, judged {overall['judged']:,}, unjudged {overall['unjudged']:,}",
+    ]
     if report["of"] > report["answers"]:
         lines.append(f"the run is unfinished: {report['answers']:,} of {report['of']:,} answers; the numbers are of those alone")
     lines += [f"  unjudged: {reason}: {count:,}" for reason, count in report["unjudged"].items()]
-    return lines + [f"  tries refused: {reason}: {count:,}" for reason, count in report["refused_tries"].items()]
+    return lines + [f"  tries without a verdict: {reason}: {count:,}" for reason, count in report["failed_tries"].items()]
 
 
 def _matrix_lines(report):
@@ -280,8 +331,22 @@ def _matrix_lines(report):
     for kind, block, part in [*parts, ("overall", report["overall"], retrieval and retrieval["overall"])]:
         rows.append([kind, *_score_cells(block), *(_retrieval_cells(part) if retrieval else ())])
     widths = [max(map(len, column)) for column in zip(*rows)]
-    return ["  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths))).rstrip()
-            for row in rows]
+    return [
+        "  ".join(
+            cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _interval_line(block):
+    """The means over the judged answers with their 95% intervals."""
+    shown = []
+    for name in SCORES:
+        entry = block[name]
+        interval = "no interval" if entry["low"] is None else f"{entry['low']:.2f} to {entry['high']:.2f}"
+        shown.append(f"{name} {_mean(entry)} ({interval})")
+    return "mean over the judged (95% interval): " + ", ".join(shown)
 
 
 def _score_cells(block):
@@ -290,8 +355,7 @@ def _score_cells(block):
     cells = [f"{block['n']:,}", f"{block['judged']:,}"]
     for name in SCORES:
         entry = block[name]
-        mean = "-" if entry["mean"] is None else f"{entry['mean']:.2f}"
-        cells.append(f"{mean} ({entry['worst']:.2f} to {entry['best']:.2f})")
+        cells.append(f"{_mean(entry)} ({entry['worst']:.2f} to {entry['best']:.2f})")
     return cells
 
 
@@ -305,7 +369,11 @@ def _declined_lines(apart):
     """The answerable questions that were declined."""
     words = {"retrieval_missed": "retrieval had missed", "retrieval_found": "retrieval had found it",
              "retrieval_unknown": "not known whether retrieval missed (counted as found)"}
-    lines = [f"answerable, declined, {words[name]}: {block['n']:,} ({_listed(block['ids'])})" for name, block in apart.items() if name in words]
+    lines = [
+        f"answerable, declined, {words[name]}: {block['n']:,} ({_listed(block['ids'])})"
+        for name, block in apart.items()
+        if name in words
+    ]
     full = apart.get("relevance_counted_as_0")
     return lines + ([f"of these the judge gave relevance above 0, counted as 0: {len(full):,} ({_listed(full)})"] if full else [])
 

@@ -164,7 +164,9 @@ def _row(value, place):
     verdict = value["verdict"]
     if verdict is None:
         _typed(value, "unjudged", str, "a reason, since there is no verdict", place, problems)
-    elif not isinstance(verdict, dict) or any(type(verdict.get(name)) is not int or not 0 <= verdict[name] <= 2 for name in SCORES):
+    elif not isinstance(verdict, dict) or any(
+        type(verdict.get(name)) is not int or not 0 <= verdict[name] <= 2 for name in SCORES
+    ):
         problems.append(f"{place}: verdict: expected faithfulness and relevance as integers 0 to 2, got {quote(verdict)}")
     if problems:
         raise RecordError(problems)
@@ -185,7 +187,11 @@ def read_judged(path):
             raise RecordError(f"{path}: answer {named(row['id'])} has two rows; expected one each")
         seen.add(row["id"])
         identity = row["judge"]
-        judges[canonical_hash([identity.get("digest") or identity.get("model"), identity.get("options"), identity.get("rubric_sha256")])] = row["id"]
+        judges[
+            canonical_hash(
+                [identity.get("digest") or identity.get("model"), identity.get("options"), identity.get("rubric_sha256")]
+            )
+        ] = row["id"]
     if len(judges) > 1:
         first, second = list(judges.values())[:2]
         raise RecordError(f"{path}: {named(first)} and {named(second)} were judged by different models, options or rubrics; "
@@ -197,7 +203,7 @@ class Journal:
     """The judged file during a run.
 
     On opening, verdicts under the keys of this run are taken over, and those of other answers or judges are kept at the end as
-    superseded. Then rows are appended as they come, each in one write. `finish` puts the rows into the answers' order, so that
+    superseded. Then rows are appended as they come. `finish` puts the rows into the answers' order, so that
     the bytes don't depend on which worker was first.
     """
 
@@ -207,7 +213,7 @@ class Journal:
         if os.path.lexists(path):
             self._take_over()
         self._write()
-        self._file = open(path, "ab")
+        self._file = open(path, "ab", buffering=0)  # nothing is kept back, so a full disk is met once, and where it is handled
 
     def _take_over(self):
         rows, whole = read_rows(self.path)
@@ -229,10 +235,13 @@ class Journal:
         """Add a row to the file at once."""
         row = row_for(answer, key, len(self.answers), outcome, self.identity)
         try:
-            self._file.write(line_of(row).encode())
-            self._file.flush()
+            line = memoryview(line_of(row).encode())
+            while line:
+                line = line[self._file.write(line):]
         except OSError as error:
-            raise RecordError(f"{self.path}: cannot be written: {error.strerror}; run the same command again to continue") from None
+            raise RecordError(
+                f"{self.path}: cannot be written: {error.strerror}; run the same command again to continue"
+            ) from None
         self.rows[answer.id] = row
 
     def finish(self):

@@ -8,7 +8,6 @@ A label is a line {"query": id, "passage": id, "grade": 0 to 3}, or {"query": id
 
 import argparse
 import os
-import sys
 from collections import Counter, namedtuple
 
 from harness.agreement import WEIGHTS, agreement_report, read_scale, show_interval
@@ -19,6 +18,7 @@ from metrics import RecordError, dump_json, quote, write_whole
 
 ABSTAINED = "abstained"  # the reasons are those of an excluded position in a record
 UNJUDGED = "unjudged"
+ENDINGS = ("-excluded.txt", "-statement.json")
 OUTCOMES = ("agreed", "adjudicated", "abstained", "open")
 
 # outcome: one of OUTCOMES; grade: where there is one; why: what happened to an excluded pair
@@ -28,15 +28,14 @@ Decision = namedtuple("Decision", "outcome grade why", defaults=(None, ""))
 def main(argv):
     """Make a reference, or check an extended one; return 0, 1 where an extended one has lost or changed a grade."""
     if argv and argv[0] == "extend":
+        from harness.labels_extend import main as extend
+
         return extend(argv[1:])
     arguments = _arguments(argv)
     scale = read_scale(arguments.scale)
     files = [arguments.first, arguments.second] + ([arguments.adjudicator] if arguments.adjudicator else [])
     _check_independent(files)
-    outputs = [beside(arguments.output, ending) for ending in ("-excluded.txt", "-statement.json")] + [arguments.output, arguments.open_pairs]
-    for path in filter(None, outputs):
-        if any(os.path.exists(path) and os.path.samefile(path, other) for other in files):
-            raise RecordError(f"{path}: a file with labels would be written over; give another --output")
+    _check_outputs(arguments, files)
     first, second, *third = (read_labels(path, scale) for path in files)
     decisions = decide(first, second, third[0] if third else {}, arguments.adjudicator)
     statement = make_statement(files, scale, first, second, third[0] if third else {}, decisions)
@@ -47,13 +46,20 @@ def main(argv):
 
 
 def _arguments(argv):
-    parser = argparse.ArgumentParser(prog="python -m harness labels", description="Make qrels from the labels of two independent judges.",
-                                     epilog="Also: labels extend OLD-QRELS NEW-QRELS; it has its own --help.")
+    parser = argparse.ArgumentParser(
+        prog="python -m harness labels",
+        description="Make qrels from the labels of two independent judges.",
+        epilog="Also: labels extend OLD-QRELS NEW-QRELS; it has its own --help.",
+    )
     parser.add_argument("first", metavar="JUDGE_A.jsonl", help="query, passage and grade, or abstain: true, a line")
     parser.add_argument("second", metavar="JUDGE_B.jsonl", help="another judge's labels of the same pairs")
     parser.add_argument("--adjudicator", metavar="C.jsonl", help="labels of the pairs on which the two differ")
-    parser.add_argument("--output", required=True, metavar="QRELS", help="the qrels; beside it -excluded.txt and -statement.json are written")
-    parser.add_argument("--allow-open", action="store_true", help="leave out pairs that are still open, as unjudged, instead of stopping")
+    parser.add_argument(
+        "--output", required=True, metavar="QRELS", help="the qrels; beside it -excluded.txt and -statement.json are written"
+    )
+    parser.add_argument(
+        "--allow-open", action="store_true", help="leave out pairs that are still open, as unjudged, instead of stopping"
+    )
     parser.add_argument("--open-pairs", metavar="FILE.jsonl", help="write the pairs that need the adjudicator, without any grade")
     parser.add_argument("--scale", default="0-3", help="lowest and highest grade (%(default)s)")
     return parser.parse_args(argv)
@@ -74,7 +80,7 @@ def read_labels(path, scale):
         pair = tuple(_name(value, key, place, found) for key in ("query", "passage"))
         grade = _grade(value, scale, place, found)
         if not found and pair in labels:
-            found.append(f"{place}: query {named(pair[0])}, passage {named(pair[1])}: labelled on line {lines[pair]} already; expected one label a pair")
+            found.append(f"{place}: {_pair(pair)}: labelled on line {lines[pair]} already; expected one label a pair")
         problems += found
         if not found:
             labels[pair], lines[pair] = grade, number
@@ -83,11 +89,17 @@ def read_labels(path, scale):
     return labels
 
 
+def _pair(pair):
+    return f"query {named(pair[0])}, passage {named(pair[1])}"
+
+
 def _name(value, key, place, problems):
     """An id that can stand in qrels, whose columns are parted by spaces."""
     name = read_id(value, key, place, problems)
     if name is not None and (name.split() != [name] or not name.isprintable()):
-        problems.append(f"{place}: {key}: expected an id without spaces or control characters, as qrels need it, got {named(name)}")
+        problems.append(
+            f"{place}: {key}: expected an id without spaces or control characters, as qrels need it, got {named(name)}"
+        )
     return name
 
 
@@ -103,6 +115,14 @@ def _grade(value, scale, place, problems):
     elif not abstain and (type(grade) is not int or grade not in scale):
         problems.append(f"{place}: grade: expected an integer {scale[0]} to {scale[-1]}, got {quote(grade)}")
     return grade
+
+
+def _check_outputs(arguments, files):
+    """No output may be one of the inputs."""
+    outputs = [arguments.output, arguments.open_pairs, *(beside(arguments.output, ending) for ending in ENDINGS)]
+    for path in filter(None, outputs):
+        if os.path.exists(path) and any(os.path.samefile(path, other) for other in files):
+            raise RecordError(f"{path}: a file with labels would be written over; give another --output")
 
 
 def _check_independent(files):
@@ -141,8 +161,7 @@ def decide(first, second, third, adjudicator=None):
             decisions[pair] = Decision("adjudicated", third[pair])
     unknown = [pair for pair in third if pair not in decisions]
     if unknown:
-        query, passage = unknown[0]
-        raise RecordError(f"{adjudicator}: query {named(query)}, passage {named(passage)}: neither judge labelled this pair "
+        raise RecordError(f"{adjudicator}: {_pair(unknown[0])}: neither judge labelled this pair "
                           f"({len(unknown):,} such pairs)")
     return decisions
 
@@ -155,9 +174,10 @@ def _check_open(arguments, decisions):
                 if decisions[query, passage].why == "needs the adjudicator"]
         write_whole(arguments.open_pairs, "".join(rows))
     if waiting and not arguments.allow_open:
-        query, passage = waiting[0]
-        raise RecordError(f"{len(waiting):,} of {len(decisions):,} pairs are still open, the first: query {named(query)}, passage {named(passage)}: "
-                          f"{decisions[waiting[0]].why}; --open-pairs FILE lists those for the adjudicator, --allow-open leaves them out")
+        raise RecordError(
+            f"{len(waiting):,} of {len(decisions):,} pairs are still open, the first: {_pair(waiting[0])}: "
+            f"{decisions[waiting[0]].why}; --open-pairs FILE lists those for the adjudicator, --allow-open leaves them out"
+        )
 
 
 def dump_line(value):
@@ -176,16 +196,29 @@ def make_statement(files, scale, first, second, third, decisions):
     both = [pair for pair in first if first[pair] is not None and second.get(pair) is not None]
     report = agreement_report([first[pair] for pair in both], [second[pair] for pair in both], scale)
     needed = sum(decision.outcome == "adjudicated" or decision.why == "adjudicator" for decision in decisions.values())
-    return {"files": [{"role": role, "name": os.path.basename(path), "sha256": sha256_of(path)}
-                      for role, path in zip(("first judge", "second judge", "adjudicator"), files)],
-            "scale": list(scale), "queries": len({query for query, _ in decisions}), "pairs": len(decisions),
-            **{outcome: counts[outcome] for outcome in OUTCOMES},
-            "abstained_by": dict(sorted(Counter(item.why for item in decisions.values() if item.outcome == "abstained").items())),
-            "open_because": dict(sorted(Counter(item.why for item in decisions.values() if item.outcome == "open").items())),
-            "adjudicator_not_needed": len(third) - needed,
-            "grades": {str(grade): sum(item.grade == grade for item in decisions.values()) for grade in scale},
-            "both_graded": report["n"], "agreement": report["agreement"], "kappa": report["kappa"], "kappa_undefined": report["undefined"],
-            "confusion": report["confusion"]}
+    return {
+        "files": [
+            {"role": role, "name": os.path.basename(path), "sha256": sha256_of(path)}
+            for role, path in zip(("first judge", "second judge", "adjudicator"), files)
+        ],
+        "scale": list(scale),
+        "queries": len({query for query, _ in decisions}),
+        "pairs": len(decisions),
+        **{outcome: counts[outcome] for outcome in OUTCOMES},
+        "abstained_by": _reasons(decisions, "abstained"),
+        "open_because": _reasons(decisions, "open"),
+        "adjudicator_not_needed": len(third) - needed,
+        "grades": {str(grade): sum(item.grade == grade for item in decisions.values()) for grade in scale},
+        "both_graded": report["n"],
+        "agreement": report["agreement"],
+        "kappa": report["kappa"],
+        "kappa_undefined": report["undefined"],
+        "confusion": report["confusion"],
+    }
+
+
+def _reasons(decisions, outcome):
+    return dict(sorted(Counter(decision.why for decision in decisions.values() if decision.outcome == outcome).items()))
 
 
 def statement_lines(statement, arguments):
@@ -196,7 +229,9 @@ def statement_lines(statement, arguments):
     lines.append(f"{arguments.output}: {statement['agreed'] + statement['adjudicated']:,} graded pairs ({grades})")
     excluded = statement["abstained"] + statement["open"]
     lines.append(f"{beside(arguments.output, '-excluded.txt')}: {excluded:,} excluded pairs")
-    lines.append(f"before adjudication, over {statement['both_graded']:,} pairs that both graded: agreement {show_interval(statement['agreement'])}")
+    lines.append(
+        f"before adjudication, over {statement['both_graded']:,} pairs that both graded: agreement {show_interval(statement['agreement'])}"
+    )
     for weights in WEIGHTS:
         lines.append(f"  kappa, {weights}: {show_interval(statement['kappa'][weights])}")
     lines += [f"  undefined: {reason}" for reason in statement["kappa_undefined"]]
@@ -212,110 +247,17 @@ def beside(path, ending):
 
 def _write(arguments, decisions, statement):
     """The qrels are written last: where they stand, the rest stands too."""
-    graded = [f"{query} 0 {passage} {decision.grade}\n" for (query, passage), decision in decisions.items() if decision.grade is not None]
+    graded = [
+        f"{query} 0 {passage} {decision.grade}\n"
+        for (query, passage), decision in decisions.items()
+        if decision.grade is not None
+    ]
     reasons = {"abstained": ABSTAINED, "open": UNJUDGED}
-    excluded = [f"{query} {passage} {reasons[decision.outcome]}\n" for (query, passage), decision in decisions.items() if decision.outcome in reasons]
+    excluded = [
+        f"{query} {passage} {reasons[decision.outcome]}\n"
+        for (query, passage), decision in decisions.items()
+        if decision.outcome in reasons
+    ]
     write_whole(beside(arguments.output, "-excluded.txt"), "".join(excluded))
     write_whole(beside(arguments.output, "-statement.json"), dump_json(statement))
     write_whole(arguments.output, "".join(graded))
-
-
-# Extending
-
-
-def extend(argv):
-    """Check that an expanded reference keeps every old grade, and state which metrics can have moved."""
-    parser = argparse.ArgumentParser(prog="python -m harness labels extend",
-                                     description="Check that expanded qrels keep every old grade; state which metrics can have moved.")
-    parser.add_argument("old", metavar="OLD-QRELS")
-    parser.add_argument("new", metavar="NEW-QRELS")
-    parser.add_argument("--useful", type=int, default=2, help="the lowest useful grade (%(default)s)")
-    parser.add_argument("--max-grade", type=int, default=3, help="the highest grade (%(default)s)")
-    parser.add_argument("--run", action="append", default=[], metavar="RUN", help="a run: check which new pairs stand within its depth")
-    parser.add_argument("--depth", type=int, default=50, help="positions of a run that are looked at (%(default)s)")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    arguments = parser.parse_args(argv)
-    from harness.runs import read_qrels
-
-    references = [read_qrels(path, arguments.max_grade) for path in (arguments.old, arguments.new)]
-    for warning in (warning for reference in references for warning in reference.warnings):
-        print(f"warning: {warning}", file=sys.stderr)
-    old, new = map(_pairs, references)
-    result = compare_references(old, new, arguments.useful)
-    result["ranked"] = _ranked(arguments.run, arguments.depth, set(new) - set(old))
-    print(dump_json(result) if arguments.json else "\n".join(map(printable, _extend_lines(result, arguments))), end="" if arguments.json else "\n")
-    return 1 if result["lost"] or result["changed"] else 0
-
-
-def _pairs(qrels):
-    """{(query, passage): grade} of judgments, ids as text."""
-    return {(_text(query), _text(passage)): grade for query, passages in qrels.judged.items() for passage, grade in passages.items()}
-
-
-def _text(token):
-    return token.decode("utf-8", "backslashreplace") if isinstance(token, bytes) else token
-
-
-def compare_references(old, new, useful=2):
-    """What an expansion changed: lost and changed pairs (which it must not), added pairs, and the queries each metric can move in.
-
-    An added pair with a gain can raise the ideal of its query, so nDCG can fall; an added useful pair raises what there is to
-    find, so recall can fall. Hit, precision and MRR look only at the ranked positions, and stay where no added pair is ranked.
-    """
-    added = {pair: grade for pair, grade in new.items() if pair not in old}
-    known = {query for query, _ in old}
-    old_useful = {query for (query, _), grade in old.items() if grade >= useful}
-    return {"kept": sum(new.get(pair) == grade for pair, grade in old.items()),
-            "lost": [list(pair) for pair in old if pair not in new],
-            "changed": [[*pair, grade, new[pair]] for pair, grade in old.items() if pair in new and new[pair] != grade],
-            "added": len(added), "added_by_grade": {str(grade): count for grade, count in sorted(Counter(added.values()).items())},
-            "new_queries": sorted({query for query, _ in added} - known),
-            "newly_answerable": sorted({query for (query, _), grade in added.items() if grade >= useful and query in known} - old_useful),
-            "can_move": {"ndcg": sorted({query for (query, _), grade in added.items() if grade > 0 and query in known}),
-                         "recall": sorted({query for (query, _), grade in added.items() if grade >= useful and query in known})}}
-
-
-def _ranked(runs, depth, added):
-    """The added pairs that stand within the first positions of a run, or None where no run is given."""
-    if not runs:
-        return None
-    from harness.runs import rankings
-
-    found = {}
-    for path in runs:
-        for query, documents, _ in rankings(path, depth=depth):
-            for document in documents:
-                pair = _text(query), _text(document)
-                if pair in added:
-                    found[pair] = None
-    return [list(pair) for pair in found]
-
-
-def _extend_lines(result, arguments):
-    lines = [f"{arguments.new}: {result['kept']:,} old grades kept, {result['added']:,} pairs added"
-             + (" (" + ", ".join(f"grade {grade}: {count:,}" for grade, count in result["added_by_grade"].items()) + ")" if result["added"] else "")]
-    lines += [f"lost: query {query}, passage {passage}" for query, passage in result["lost"]]
-    lines += [f"changed: query {query}, passage {passage}: {before} is now {after}" for query, passage, before, after in result["changed"]]
-    if result["lost"] or result["changed"]:
-        return lines + ["the new reference does not keep the old one: any metric can have moved"]
-    if not result["added"]:
-        return lines + ["no metric can have moved"]
-    for metric, title in (("ndcg", "nDCG"), ("recall", "recall")):
-        count = len(result["can_move"][metric])
-        lines.append(f"can have moved: {title}, through the ideal, in {count:,} {'query' if count == 1 else 'queries'}" if count else f"cannot have moved: {title}")
-    lines.append(_rank_line(result["ranked"], arguments.depth))
-    if result["new_queries"]:
-        lines.append(f"new queries: {len(result['new_queries']):,}: a mean over all queries is over another population")
-    if result["newly_answerable"]:
-        lines.append(f"newly answerable queries: {len(result['newly_answerable']):,}: they enter recall and the answerable population")
-    return lines
-
-
-def _rank_line(ranked, depth):
-    names = "Hit, precision and MRR"
-    if ranked is None:
-        return (f"cannot have moved: {names} at unchanged depth, as long as no added pair stands in a ranking "
-                "(name the runs with --run to check that)")
-    if ranked:
-        return f"can have moved: {names}: added pairs within the first {depth:,} positions of a run: {len(ranked):,}"
-    return f"cannot have moved: {names} down to rank {depth:,}: no added pair stands there in any run"

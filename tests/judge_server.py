@@ -53,7 +53,11 @@ class JudgeServer:
     @property
     def prompts(self):
         """The user message of every chat request, without the ones that only ask for the reply format."""
-        return [payload["messages"][-1]["content"] for path, payload, _ in self.requests if "chat" in path and not _is_probe(payload)]
+        return [
+            payload["messages"][-1]["content"]
+            for path, payload, _ in self.requests
+            if "chat" in path and not _is_probe(payload)
+        ]
 
 
 class _Server(ThreadingHTTPServer):
@@ -191,10 +195,15 @@ def stream(handler, payload):
     """A stream although none was asked for: lines of JSON from Ollama, server-sent events from the other API."""
     whole = json.dumps(verdict_for(payload))
     if handler.path.startswith("/api"):
-        parts = [{"model": MODEL, "message": {"role": "assistant", "content": part}, "done": False} for part in (whole[:9], whole[9:])]
+        parts = [
+            {"model": MODEL, "message": {"role": "assistant", "content": part}, "done": False}
+            for part in (whole[:9], whole[9:])
+        ]
         body = "".join(json.dumps(part) + "\n" for part in parts)
     else:
-        body = "".join("data: " + json.dumps({"choices": [{"delta": {"content": part}}]}) + "\n\n" for part in (whole[:9], whole[9:]))
+        body = "".join(
+            "data: " + json.dumps({"choices": [{"delta": {"content": part}}]}) + "\n\n" for part in (whole[:9], whole[9:])
+        )
     handler.send_bytes(body.encode(), kind="text/event-stream")
 
 

@@ -116,7 +116,9 @@ class ScikitLearn(TestCase):
         labels = self.read("labels_280x2.json")
         for name, values in expected.items():
             with self.subTest(name):
-                report = agreement_report(*([item[f"{rater}_{name}"] for item in labels["items"]] for rater in ("a1", "a2")), tuple(labels["scale"]))
+                report = agreement_report(
+                    *([item[f"{rater}_{name}"] for item in labels["items"]] for rater in ("a1", "a2")), tuple(labels["scale"])
+                )
                 self.assertEqual((report["n"], report["confusion"]), (280, values["confusion"]))
                 self.assertAlmostEqual(report["agreement"]["value"], values["agreement"], places=12)
                 for weights, key in zip(WEIGHTS, ("kappa", "kappa_linear", "kappa_quadratic")):

@@ -52,7 +52,9 @@ class JudgeCase(TestCase):
     def judge(self, server, *answers, options=(), output="judged.jsonl"):
         """Judge answers; return (status, report, stderr)."""
         path = self.write("answers.jsonl", lines(*answers))
-        status, out, err = self.run_judge(path, "--model", MODEL, "--url", server.url, "--output", self.folder / output, "--json", *options)
+        status, out, err = self.run_judge(
+            path, "--model", MODEL, "--url", server.url, "--output", self.folder / output, "--json", *options
+        )
         return status, json.loads(out) if out else None, err
 
     def rows(self, output="judged.jsonl"):
@@ -68,7 +70,9 @@ class Judging(JudgeCase):
                 self.assertEqual((status, err), (0, ""))
                 self.assertEqual((report["overall"]["judged"], report["overall"]["faithfulness"]["mean"]), (2, 2))
                 row = self.rows(f"{api}.jsonl")[0]
-                self.assertEqual(row["verdict"], {"faithfulness": 2, "relevance": 1, "evidence": "So it is a.", "chunk": "c1", "note": ""})
+                self.assertEqual(
+                    row["verdict"], {"faithfulness": 2, "relevance": 1, "evidence": "So it is a.", "chunk": "c1", "note": ""}
+                )
                 self.assertEqual((row["id"], row["unjudged"], row["attempts"], row["prompt_tokens"]), ("a", None, [], 500))
                 self.assertEqual((row["judge"]["rubric"], row["judge"]["rubric_sha256"]), (RUBRIC["version"], RUBRIC["sha256"]))
                 self.assertEqual(row["judge"]["digest"], DIGEST if api == "ollama" else None)
@@ -85,17 +89,24 @@ class Judging(JudgeCase):
         status, report, _ = self.judge(server, answer("a"))
         self.assertEqual((status, report["overall"]["judged"]), (0, 1))
         self.assertNotIn("refused", server.prompts[0])
-        self.assertIn("An earlier reply to this was refused: score out of range: faithfulness: expected an integer 0 to 2, got 3", server.prompts[1])
+        self.assertIn(
+            "An earlier reply to this was refused: score out of range: faithfulness: expected an integer 0 to 2, got 3",
+            server.prompts[1],
+        )
         self.assertIn("not one JSON object", server.prompts[2])
-        self.assertEqual([attempt["reason"] for attempt in self.rows()[0]["attempts"]], ["score out of range", "not one JSON object"])
-        self.assertEqual(report["refused_tries"], {"not one JSON object": 1, "score out of range": 1})
+        self.assertEqual(
+            [attempt["reason"] for attempt in self.rows()[0]["attempts"]], ["score out of range", "not one JSON object"]
+        )
+        self.assertEqual(report["failed_tries"], {"not one JSON object": 1, "score out of range": 1})
 
     def test_what_stays_without_a_verdict_is_unjudged_and_never_zero(self):
         server = self.serve(scored(faithfulness=1), scored(evidence="made up"))
         status, report, _ = self.judge(server, answer("a"), answer("b"))
         self.assertEqual(len(server.prompts), 1 + 3)
         self.assertEqual((status, report["unjudged"]), (0, {"quote not in a chunk": 1}))
-        self.assertEqual([(row["verdict"] is None, row["unjudged"]) for row in self.rows()], [(False, None), (True, "quote not in a chunk")])
+        self.assertEqual(
+            [(row["verdict"] is None, row["unjudged"]) for row in self.rows()], [(False, None), (True, "quote not in a chunk")]
+        )
         block = report["overall"]["faithfulness"]
         self.assertEqual((block["mean"], block["worst"], block["best"]), (1, 0.5, 1.5))
 
@@ -144,7 +155,12 @@ class Judging(JudgeCase):
 
     def test_the_output_must_not_be_another_file(self):
         server = self.serve()
-        for name, content in (("answers.jsonl", None), ("notes.txt", "my notes"), ("notes.txt", "my notes\nmore"), ("data.jsonl", '{"id": "x"}\n')):
+        for name, content in (
+            ("answers.jsonl", None),
+            ("notes.txt", "my notes"),
+            ("notes.txt", "my notes\nmore"),
+            ("data.jsonl", '{"id": "x"}\n'),
+        ):
             if content is not None:
                 self.write(name, content)
             status, _, err = self.judge(server, answer("a"), output=name)
@@ -154,8 +170,15 @@ class Judging(JudgeCase):
 
     def test_usage(self):
         path = self.write("answers.jsonl", lines(answer("a")))
-        for arguments in ([], [path], [path, "--model", "m", "--retries", "-1"], [path, "--model", "m", "--timeout", "0"],
-                          [path, "--model", "m", "--timeout", "nan"], [path, "--model", "m", "--workers", "x"], [path, "--model", "m", "--format", "plain"]):
+        for arguments in (
+            [],
+            [path],
+            [path, "--model", "m", "--retries", "-1"],
+            [path, "--model", "m", "--timeout", "0"],
+            [path, "--model", "m", "--timeout", "nan"],
+            [path, "--model", "m", "--workers", "x"],
+            [path, "--model", "m", "--format", "plain"],
+        ):
             with contextlib.redirect_stderr(io.StringIO()), self.subTest(arguments), self.assertRaises(SystemExit) as caught:
                 judge.main([str(argument) for argument in arguments])
             self.assertEqual(caught.exception.code, 2)
@@ -218,7 +241,9 @@ class Resuming(JudgeCase):
         self.judge(server, answer("a"), answer("b"))
         self.judge(server, answer("a"), answer("b", answer="Another."))
         self.assertEqual(len(server.prompts), 3)
-        self.assertEqual([(row["id"], row.get("superseded", False)) for row in self.rows()], [("a", False), ("b", False), ("b", True)])
+        self.assertEqual(
+            [(row["id"], row.get("superseded", False)) for row in self.rows()], [("a", False), ("b", False), ("b", True)]
+        )
         self.assertEqual(len(read_judged(self.folder / "judged.jsonl")), 2)
         _, report, _ = self.judge(server, answer("a"), answer("b"))
         self.assertEqual((len(server.prompts), report["answers"]), (3, 2))
@@ -227,9 +252,14 @@ class Resuming(JudgeCase):
         first = read_answers(self.write("a.jsonl", lines(answer("a"))), RUBRIC)[0]
         messages = messages_for(first, RUBRIC)
         identity = {"model": "m", "digest": DIGEST, "options": {"seed": 1}, "server": "x"}
-        variants = [(identity, RUBRIC, {}, messages), ({**identity, "digest": OTHER}, RUBRIC, {}, messages),
-                    ({**identity, "options": {"seed": 2}}, RUBRIC, {}, messages), (identity, {**RUBRIC, "sha256": "0"}, {}, messages),
-                    (identity, RUBRIC, {"type": "object"}, messages), (identity, RUBRIC, {}, messages[:1])]
+        variants = [
+            (identity, RUBRIC, {}, messages),
+            ({**identity, "digest": OTHER}, RUBRIC, {}, messages),
+            ({**identity, "options": {"seed": 2}}, RUBRIC, {}, messages),
+            (identity, {**RUBRIC, "sha256": "0"}, {}, messages),
+            (identity, RUBRIC, {"type": "object"}, messages),
+            (identity, RUBRIC, {}, messages[:1]),
+        ]
         keys = [key_of(*variant) for variant in variants]
         self.assertEqual(len(set(keys)), len(keys))
         self.assertEqual(key_of({**identity, "server": "y", "model": "alias"}, RUBRIC, {}, messages), keys[0])
@@ -247,8 +277,26 @@ class Resuming(JudgeCase):
         path = self.write("answers.jsonl", lines(*(answer(f"a{i}") for i in range(4))))
         output = self.folder / "judged.jsonl"
         process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "harness", "judge", path, "--model", MODEL, "--url", server.url, "--output", output],
-            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            [
+                sys.executable,
+                "-W",
+                "error",
+                "-m",
+                "harness",
+                "judge",
+                path,
+                "--model",
+                MODEL,
+                "--url",
+                server.url,
+                "--output",
+                output,
+            ],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         with process:
             until = time.monotonic() + 20
             while process.poll() is None and time.monotonic() < until and not (
@@ -291,17 +339,41 @@ class Resuming(JudgeCase):
 
 class Answers(JudgeCase):
     def test_every_problem_is_listed_with_its_line(self):
-        bad = [answer("a"), answer("a"), answer("b", question=" "), answer("c", answerable="yes"), answer("d", chunks="c1"),
-               answer("e", chunks=[{"id": "c1"}, 5]), answer(""), answer("f", answer=None), answer("g", type=3), answer("h", refused="no"), [1],
-               answer("i", chunks=[{"id": "c", "text": "x"}, {"id": "c", "text": "y"}]), answer("j", relevant_chunks="c1"), answer(True)]
+        bad = [
+            answer("a"),
+            answer("a"),
+            answer("b", question=" "),
+            answer("c", answerable="yes"),
+            answer("d", chunks="c1"),
+            answer("e", chunks=[{"id": "c1"}, 5]),
+            answer(""),
+            answer("f", answer=None),
+            answer("g", type=3),
+            answer("h", refused="no"),
+            [1],
+            answer("i", chunks=[{"id": "c", "text": "x"}, {"id": "c", "text": "y"}]),
+            answer("j", relevant_chunks="c1"),
+            answer(True),
+        ]
         with self.assertRaises(RecordError) as caught:
             read_answers(self.write("answers.jsonl", lines(*bad)), RUBRIC)
         problems = [problem.partition("answers.jsonl: ")[2] for problem in caught.exception.problems]
-        expected = ['line 2: id "a" stands on line 1', "line 3: question: expected a text, got a blank", "line 4: answerable: expected true or false",
-                    "line 5: chunks: expected a list", "line 6: chunks[0]: text: expected a text, got nothing", "line 6: chunks[1]: expected an object",
-                    "line 7: id: expected a text or an integer", "line 8: answer: expected a text, got null", "line 9: type: expected a text",
-                    "line 10: refused: expected true or false", "line 11: expected an object", 'line 12: chunks[1]: id "c" stands there twice',
-                    "line 13: relevant_chunks: expected a list", "line 14: id: expected a text or an integer"]
+        expected = [
+            'line 2: id "a" stands on line 1',
+            "line 3: question: expected a text, got a blank",
+            "line 4: answerable: expected true or false",
+            "line 5: chunks: expected a list",
+            "line 6: chunks[0]: text: expected a text, got nothing",
+            "line 6: chunks[1]: expected an object",
+            "line 7: id: expected a text or an integer",
+            "line 8: answer: expected a text, got null",
+            "line 9: type: expected a text",
+            "line 10: refused: expected true or false",
+            "line 11: expected an object",
+            'line 12: chunks[1]: id "c" stands there twice',
+            "line 13: relevant_chunks: expected a list",
+            "line 14: id: expected a text or an integer",
+        ]
         self.assertEqual(len(problems), len(expected), problems)
         for problem, start in zip(problems, expected):
             self.assertTrue(problem.startswith(start), (problem, start))
@@ -331,7 +403,13 @@ class SelfPreference(JudgeCase):
 
     def test_the_same_model(self):
         twin = {MODEL: DIGEST, "twin:1b": DIGEST}
-        for generator, models in ((MODEL, None), ("test-judge", None), ("twin:1b", twin), (DIGEST, None), ("sha256:" + DIGEST[:12], None)):
+        for generator, models in (
+            (MODEL, None),
+            ("test-judge", None),
+            ("twin:1b", twin),
+            (DIGEST, None),
+            ("sha256:" + DIGEST[:12], None),
+        ):
             with self.subTest(generator):
                 status, err = self.check("--generator", generator, models=models)
                 self.assertEqual(status, 2)
@@ -342,7 +420,9 @@ class SelfPreference(JudgeCase):
 
     def test_the_same_family_is_a_warning(self):
         status, err = self.check("--generator", "writer:7b")
-        self.assertEqual((status, err), (0, "warning: judge and generator are both of the family testfam: their taste may be the same\n"))
+        self.assertEqual(
+            (status, err), (0, "warning: judge and generator are both of the family testfam: their taste may be the same\n")
+        )
         self.assertIn("of the family test", self.check("--generator", "org/Test-13B")[1])
 
     def test_another_model(self):
@@ -372,12 +452,16 @@ class Reports(JudgeCase):
     def test_mean_worst_and_best(self):
         block = judge_report.score_block([row("a", 2, 1), row("b", 0, 2), row("c")])
         self.assertEqual((block["n"], block["judged"], block["unjudged"]), (3, 2, 1))
-        self.assertEqual((block["faithfulness"]["mean"], block["faithfulness"]["worst"], block["faithfulness"]["best"]), (1, 2 / 3, 4 / 3))
+        self.assertEqual(
+            (block["faithfulness"]["mean"], block["faithfulness"]["worst"], block["faithfulness"]["best"]), (1, 2 / 3, 4 / 3)
+        )
         self.assertEqual((block["relevance"]["mean"], block["relevance"]["worst"], block["relevance"]["best"]), (1.5, 1, 5 / 3))
 
     def test_nothing_judged_is_undefined_not_zero(self):
         block = judge_report.score_block([row("a"), row("b")])
-        self.assertEqual([block["faithfulness"][name] for name in ("mean", "low", "high", "worst", "best")], [None, None, None, 0, 2])
+        self.assertEqual(
+            [block["faithfulness"][name] for name in ("mean", "low", "high", "worst", "best")], [None, None, None, 0, 2]
+        )
         self.assertIn("- (0.00 to 2.00)", "\n".join(judge_report.report_lines(judge_report.make_report([row("a")]))))
 
     def test_the_interval(self):
@@ -389,7 +473,12 @@ class Reports(JudgeCase):
 
     def test_gates_use_the_worst_case(self):
         path = self.write("judged.jsonl", lines(row("a", 2, 2), row("b", 2, 2), row("c")))
-        for options, status in (([], 0), (["--min-faithfulness", 1.3], 0), (["--min-faithfulness", 1.4], 1), (["--min-relevance", 1.4], 1)):
+        for options, status in (
+            ([], 0),
+            (["--min-faithfulness", 1.3], 0),
+            (["--min-faithfulness", 1.4], 1),
+            (["--min-relevance", 1.4], 1),
+        ):
             self.assertEqual(self.run_judge("report", path, *options)[0], status)
         _, out, err = self.run_judge("report", path, "--min-relevance", 1.4)
         self.assertEqual(err, "below the floor: relevance: worst case 1.333, floor 1.4\n")
@@ -402,12 +491,23 @@ class Reports(JudgeCase):
                     judge.main([command, str(path), *([str(path)] if command == "calibrate" else []), f"{option}={value}"])
 
     def test_refusals(self):
-        rows = [row("a", 2, 2), row("b", 2, 2, refused=True), row("c", 2, 2, refused=True, missed=True), row("d", 2, 2, refused=True, missed=False),
-                row("e", 2, 2, refused=True, answerable=False), row("f", 0, 0, answerable=False), row("g", refused=True, missed=False)]
+        rows = [
+            row("a", 2, 2),
+            row("b", 2, 2, refused=True),
+            row("c", 2, 2, refused=True, missed=True),
+            row("d", 2, 2, refused=True, missed=False),
+            row("e", 2, 2, refused=True, answerable=False),
+            row("f", 0, 0, answerable=False),
+            row("g", refused=True, missed=False),
+        ]
         report = judge_report.make_report(rows)
-        self.assertEqual(report["refusals"], {"answerable": {"answered": 1, "refused": 4}, "unanswerable": {"answered": 1, "refused": 1}})
+        self.assertEqual(
+            report["refusals"], {"answerable": {"answered": 1, "refused": 4}, "unanswerable": {"answered": 1, "refused": 1}}
+        )
         # a refusal of an answerable question has no full marks, unless retrieval missed: b and d count 0
-        self.assertEqual([judge_report.bounds(one, "relevance") for one in rows], [(2, 2), (0, 0), (2, 2), (0, 0), (2, 2), (0, 0), (0, 0)])
+        self.assertEqual(
+            [judge_report.bounds(one, "relevance") for one in rows], [(2, 2), (0, 0), (2, 2), (0, 0), (2, 2), (0, 0), (0, 0)]
+        )
         self.assertEqual(judge_report.bounds(rows[6], "faithfulness"), (0, 2))
         declined = report["declined"]
         self.assertEqual({name: declined[name]["ids"] for name in ("retrieval_missed", "retrieval_found", "retrieval_unknown")},
@@ -415,18 +515,25 @@ class Reports(JudgeCase):
         self.assertEqual(declined["relevance_counted_as_0"], ["b", "d"])
         text = "\n".join(judge_report.report_lines(report))
         self.assertIn("answerable, declined, retrieval had missed: 1 (c)", text)
-        self.assertIn("answerable             1         4", text)
+        self.assertIn("answerable             1         4     2.00 / 2.00     2.00 / 0.67", text)
 
     def test_refusals_without_a_judge(self):
-        path = self.write("answers.jsonl", lines(answer("a"), answer("b", answer="I can't answer that."), answer("c", answerable=False)))
+        path = self.write(
+            "answers.jsonl", lines(answer("a"), answer("b", answer="I can't answer that."), answer("c", answerable=False))
+        )
         self.assertEqual(self.run_judge("refusals", path), (0, "                answered   refused\n"
                                                                "answerable             1         1\n"
                                                                "unanswerable           1         0\n", ""))
 
     def test_judges_are_not_mixed(self):
         other = {**row("b", 1, 1), "judge": {**row("b")["judge"], "digest": OTHER}}
-        for second, problem in ((other, "different models, options or rubrics"), (row("a", 1, 1), "has two rows"),
-                                (row("b", 3, 1), "integers 0 to 2"), (row("b", True, 1), "integers 0 to 2"), ({"id": "b"}, "expected a judged answer")):
+        for second, problem in (
+            (other, "different models, options or rubrics"),
+            (row("a", 1, 1), "has two rows"),
+            (row("b", 3, 1), "integers 0 to 2"),
+            (row("b", True, 1), "integers 0 to 2"),
+            ({"id": "b"}, "expected a judged answer"),
+        ):
             path = self.write("judged.jsonl", lines(row("a", 2, 2), second, row("z", 1, 1)))
             status, out, err = self.run_judge("report", path)
             self.assertEqual((status, out), (2, ""))
@@ -442,14 +549,24 @@ def record(rankings, types=("factual", "numeric"), k=1):
     """A record as the golden harness makes it: one relevant chunk a question; rankings by question."""
     queries = [{"id": name, "type": kind, "reference_grade_counts": {"1": 1}, "rankings": {"search": ranking}}
                for (name, ranking), kind in zip(rankings.items(), types)]
-    return {"golden": {"models": {"search": {"k": k}}, "depth": 2, "cutoffs": [1, 2], "grades": {"max": 1, "useful": 1, "gain": "linear"},
-                       "queries": queries}}
+    return {
+        "golden": {
+            "models": {"search": {"k": k}},
+            "depth": 2,
+            "cutoffs": [1, 2],
+            "grades": {"max": 1, "useful": 1, "gain": "linear"},
+            "queries": queries,
+        }
+    }
 
 
 class ByType(JudgeCase):
     def files(self):
         rows = [row("a", 2, 2), row("b", 0, 1, type="numeric")]
-        return (self.write("judged.jsonl", lines(*rows)), self.write("record.json", json.dumps(record({"a": [1, 0], "b": [0, 1]}))))
+        return (
+            self.write("judged.jsonl", lines(*rows)),
+            self.write("record.json", json.dumps(record({"a": [1, 0], "b": [0, 1]}))),
+        )
 
     def test_retrieval_stands_beside_the_judge(self):
         judged, kept = self.files()
@@ -461,9 +578,62 @@ class ByType(JudgeCase):
                          {"overall": (2, 0.5, 0.5), "factual": (1, 1.0, 1.0), "numeric": (1, 0.0, 0.0)})
         _, out, _ = self.run_judge("report", judged, "--record", kept)
         table = [line.split() for line in out.splitlines() if line.startswith(("factual", "numeric", "overall"))]
-        self.assertEqual(table, [["factual", "1", "1", "2.00", "(2.00", "to", "2.00)", "2.00", "(2.00", "to", "2.00)", "1", "1.000", "1.000", "1.000"],
-                                 ["numeric", "1", "1", "0.00", "(0.00", "to", "0.00)", "1.00", "(1.00", "to", "1.00)", "1", "0.000", "0.000", "0.000"],
-                                 ["overall", "2", "2", "1.00", "(1.00", "to", "1.00)", "1.50", "(1.50", "to", "1.50)", "2", "0.500", "0.500", "0.500"]])
+        self.assertEqual(
+            table,
+            [
+                [
+                    "factual",
+                    "1",
+                    "1",
+                    "2.00",
+                    "(2.00",
+                    "to",
+                    "2.00)",
+                    "2.00",
+                    "(2.00",
+                    "to",
+                    "2.00)",
+                    "1",
+                    "1.000",
+                    "1.000",
+                    "1.000",
+                ],
+                [
+                    "numeric",
+                    "1",
+                    "1",
+                    "0.00",
+                    "(0.00",
+                    "to",
+                    "0.00)",
+                    "1.00",
+                    "(1.00",
+                    "to",
+                    "1.00)",
+                    "1",
+                    "0.000",
+                    "0.000",
+                    "0.000",
+                ],
+                [
+                    "overall",
+                    "2",
+                    "2",
+                    "1.00",
+                    "(1.00",
+                    "to",
+                    "1.00)",
+                    "1.50",
+                    "(1.50",
+                    "to",
+                    "1.50)",
+                    "2",
+                    "0.500",
+                    "0.500",
+                    "0.500",
+                ],
+            ],
+        )
 
     def test_the_cutoff_can_be_chosen(self):
         judged, kept = self.files()
@@ -475,7 +645,9 @@ class ByType(JudgeCase):
         _, kept = self.files()
         judged = self.write("judged.jsonl", lines(row("a", 2, 2, refused=True), row("b", 2, 2, type="untyped", refused=True)))
         report = json.loads(self.run_judge("report", judged, "--record", kept, "--json")[1])
-        self.assertEqual((report["declined"]["retrieval_found"]["ids"], report["declined"]["retrieval_missed"]["ids"]), (["a"], ["b"]))
+        self.assertEqual(
+            (report["declined"]["retrieval_found"]["ids"], report["declined"]["retrieval_missed"]["ids"]), (["a"], ["b"])
+        )
         self.assertEqual(report["overall"]["relevance"]["mean"], 1)
         self.assertEqual(list(report["types"]), ["factual", "numeric"])  # the record's type, where the answer has none
 
@@ -487,8 +659,12 @@ class ByType(JudgeCase):
 
     def test_records_that_do_not_fit(self):
         judged, _ = self.files()
-        cases = ((record({"x": [1], "y": [0]}), "no question in common"), (record({"a": [1], "b": [0]}, types=("numeric", "numeric")), "is of type"),
-                 ({"a": record({"a": [1]})["golden"], "b": record({"a": [1]})["golden"]}, "--panel: expected one of"), ({"x": 1}, "record.json"))
+        cases = (
+            (record({"x": [1], "y": [0]}), "no question in common"),
+            (record({"a": [1], "b": [0]}, types=("numeric", "numeric")), "is of type"),
+            ({"a": record({"a": [1]})["golden"], "b": record({"a": [1]})["golden"]}, "--panel: expected one of"),
+            ({"x": 1}, "record.json"),
+        )
         for value, problem in cases:
             kept = self.write("record.json", json.dumps(value))
             status, _, err = self.run_judge("report", judged, "--record", kept)
@@ -509,9 +685,13 @@ class ByType(JudgeCase):
         _, out, _ = self.run_judge("report", judged, "--record", kept, "--base", old, "--base-record", old_record)
         self.assertIn("overall: retrieval rose (hit, recall, ndcg) while faithfulness fell", out)
         self.assertNotIn("numeric: retrieval rose", out)
-        report = json.loads(self.run_judge("report", judged, "--record", kept, "--base", old, "--base-record", old_record, "--json")[1])
+        report = json.loads(
+            self.run_judge("report", judged, "--record", kept, "--base", old, "--base-record", old_record, "--json")[1]
+        )
         change = report["changes"]["overall"]
-        self.assertEqual((change["hit"]["difference"], change["faithfulness"]["difference"], change["faithfulness"]["losses"]), (0.5, -1, 1))
+        self.assertEqual(
+            (change["hit"]["difference"], change["faithfulness"]["difference"], change["faithfulness"]["losses"]), (0.5, -1, 1)
+        )
         self.assertEqual(report["changes"]["types"]["factual"]["opposed"], [])
 
     def test_a_base_record_needs_its_base(self):
@@ -521,13 +701,20 @@ class ByType(JudgeCase):
 
 class Calibrating(JudgeCase):
     def calibrate(self, judged, human, *options):
-        return self.run_judge("calibrate", self.write("judged.jsonl", lines(*judged)), self.write("human.jsonl", lines(*human)), *options)
+        return self.run_judge(
+            "calibrate", self.write("judged.jsonl", lines(*judged)), self.write("human.jsonl", lines(*human)), *options
+        )
 
     def test_against_people(self):
         judged = [row("a", 2, 2), row("b", 1, 2), row("c", 0, 1), row("d", 2, 0), row("e")]
-        human = [{"id": "a", "faithfulness": 2, "relevance": 2}, {"id": "b", "faithfulness": 1, "relevance": 2},
-                 {"id": "c", "faithfulness": 1, "relevance": 1}, {"id": "d", "faithfulness": 2, "relevance": 2}, {"id": "e", "faithfulness": 0, "relevance": 0},
-                 {"id": "z", "faithfulness": 0, "relevance": 0}]
+        human = [
+            {"id": "a", "faithfulness": 2, "relevance": 2},
+            {"id": "b", "faithfulness": 1, "relevance": 2},
+            {"id": "c", "faithfulness": 1, "relevance": 1},
+            {"id": "d", "faithfulness": 2, "relevance": 2},
+            {"id": "e", "faithfulness": 0, "relevance": 0},
+            {"id": "z", "faithfulness": 0, "relevance": 0},
+        ]
         status, out, err = self.calibrate(judged, human, "--json")
         report = json.loads(out)
         # faithfulness 2 1 0 2 against 2 1 1 2: agreement 3/4; expected 0*1/4 + 1/4*1/2 + 1/2*1/2 = 3/8; kappa (3/4 - 3/8) / (5/8) = 0.6
@@ -556,11 +743,15 @@ class Calibrating(JudgeCase):
 
     def test_bad_scores(self):
         judged = [row("a", 2, 1)]
-        for human, problem in (([{"id": "a", "faithfulness": 3, "relevance": 1}], "expected an integer 0 to 2, got 3"),
-                               ([{"id": "a", "faithfulness": 2}], "relevance: expected an integer 0 to 2, got nothing"),
-                               ([{"id": "a", "faithfulness": True, "relevance": 1}], "got true"), ([{"faithfulness": 1, "relevance": 1}], "id: expected"),
-                               ([{"id": "b", "faithfulness": 1, "relevance": 1}], "no answer was scored by both"), ([5], "expected an object"),
-                               ([{"id": "a", "faithfulness": 1, "relevance": 1}] * 2, "stands there twice")):
+        for human, problem in (
+            ([{"id": "a", "faithfulness": 3, "relevance": 1}], "expected an integer 0 to 2, got 3"),
+            ([{"id": "a", "faithfulness": 2}], "relevance: expected an integer 0 to 2, got nothing"),
+            ([{"id": "a", "faithfulness": True, "relevance": 1}], "got true"),
+            ([{"faithfulness": 1, "relevance": 1}], "id: expected"),
+            ([{"id": "b", "faithfulness": 1, "relevance": 1}], "no answer was scored by both"),
+            ([5], "expected an object"),
+            ([{"id": "a", "faithfulness": 1, "relevance": 1}] * 2, "stands there twice"),
+        ):
             status, out, err = self.calibrate(judged, human)
             self.assertEqual((status, out), (2, ""))
             self.assertIn(problem, err)

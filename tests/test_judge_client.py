@@ -65,8 +65,12 @@ class Requests(ClientCase):
                 judge = self.judge(server, "openai")
                 judge.ask(MESSAGES)
                 path, payload, _ = server.requests[-1]
-                self.assertEqual((path, payload.get("response_format"), payload["stream"]), ("/v1/chat/completions", shape, False))
-                self.assertEqual(judge.identity["options"], {"temperature": 0, "seed": 7, "max_tokens": 400, "response_format": form})
+                self.assertEqual(
+                    (path, payload.get("response_format"), payload["stream"]), ("/v1/chat/completions", shape, False)
+                )
+                self.assertEqual(
+                    judge.identity["options"], {"temperature": 0, "seed": 7, "max_tokens": 400, "response_format": form}
+                )
                 self.assertEqual((judge.identity["server"], judge.identity["digest"]), ("JudgeServer/1.0", None))
 
     def test_no_format_works(self):
@@ -148,7 +152,9 @@ class Misbehaviour(ClientCase):
 
     def test_retry_after(self):
         self.assertEqual(self.failure(judge_server.status(429, headers=[("Retry-After", "3")])).wait, 3)
-        self.assertEqual(self.failure(judge_server.status(429, headers=[("Retry-After", "86400")])).wait, judge_client.LONGEST_WAIT)
+        self.assertEqual(
+            self.failure(judge_server.status(429, headers=[("Retry-After", "86400")])).wait, judge_client.LONGEST_WAIT
+        )
         self.assertEqual(self.failure(judge_server.status(429, headers=[("Retry-After", "tomorrow")])).wait, 0)
 
 
@@ -158,11 +164,15 @@ class Context(ClientCase):
     def test_a_prompt_that_was_cut(self):
         for tokens, reason in ((3, "prompt cut"), (1000, "prompt cut")):
             with self.subTest(tokens):
-                error = self.failure(judge_server.says("{verdict}", prompt_tokens=tokens), options=Options(context=1024, max_tokens=100))
+                error = self.failure(
+                    judge_server.says("{verdict}", prompt_tokens=tokens), options=Options(context=1024, max_tokens=100)
+                )
                 self.assertEqual((error.reason, error.again), (reason, False))
 
     def test_room_for_the_reply_is_enough(self):
-        judge = self.judge(self.serve(judge_server.says("{verdict}", prompt_tokens=924)), options=Options(context=1024, max_tokens=100))
+        judge = self.judge(
+            self.serve(judge_server.says("{verdict}", prompt_tokens=924)), options=Options(context=1024, max_tokens=100)
+        )
         self.assertEqual(judge.ask(MESSAGES).prompt_tokens, 924)
 
     def test_a_server_that_does_not_say_is_trusted_only_where_the_bytes_fit(self):
@@ -236,13 +246,28 @@ class Connecting(ClientCase):
 
 class Addresses(TestCase):
     def test_loopback(self):
-        for url in ("http://localhost:11434", "http://127.0.0.1", "http://127.8.9.1:80/", "http://[::1]:8000/v1", "https://LOCALHOST"):
+        for url in (
+            "http://localhost:11434",
+            "http://127.0.0.1",
+            "http://127.8.9.1:80/",
+            "http://[::1]:8000/v1",
+            "https://LOCALHOST",
+        ):
             with self.subTest(url):
                 self.assertEqual(check_url(url), url.rstrip("/"))
 
     def test_everything_else_needs_consent(self):
-        for url in ("http://example.com", "http://localhost.example.com", "http://127.0.0.1.example.com", "http://10.0.0.1", "http://0.0.0.0",
-                    "http://2130706433", "http://127.1", "http://[::ffff:10.0.0.1]", "http://[2001:db8::1]:80"):
+        for url in (
+            "http://example.com",
+            "http://localhost.example.com",
+            "http://127.0.0.1.example.com",
+            "http://10.0.0.1",
+            "http://0.0.0.0",
+            "http://2130706433",
+            "http://127.1",
+            "http://[::ffff:10.0.0.1]",
+            "http://[2001:db8::1]:80",
+        ):
             with self.subTest(url):
                 with self.assertRaises(RecordError) as caught:
                     check_url(url)
@@ -250,9 +275,22 @@ class Addresses(TestCase):
                 self.assertEqual(check_url(url, allow_remote=True), url)
 
     def test_no_url(self):
-        for url in ("", "localhost:11434", "ftp://localhost", "file:///etc/passwd", "http://", "http://localhost:99999", "http://localhost:x",
-                    "http://user:secret@localhost", "http://localhost/?a=1", "http://localhost/#x", "http://local host", "http://[::1",
-                    "http://localhost/\r\nX: y", "http://127.0.0.1@example.com"):
+        for url in (
+            "",
+            "localhost:11434",
+            "ftp://localhost",
+            "file:///etc/passwd",
+            "http://",
+            "http://localhost:99999",
+            "http://localhost:x",
+            "http://user:secret@localhost",
+            "http://localhost/?a=1",
+            "http://localhost/#x",
+            "http://local host",
+            "http://[::1",
+            "http://localhost/\r\nX: y",
+            "http://127.0.0.1@example.com",
+        ):
             with self.subTest(url):
                 with self.assertRaises(RecordError) as caught:
                     check_url(url, allow_remote=True)
@@ -325,8 +363,14 @@ class RecordedCalls(ClientCase):
         return lambda handler, payload: handler.send_bytes(call["body"].encode(), call["status"])
 
     def test_failures(self):
-        reasons = {"bad_json": "HTTP 500", "bad_response_format": "HTTP 500", "context_overflow": "HTTP 400", "not_found": "HTTP 404",
-                   "get_root": "HTTP 404", "length_cut": "cut at the length limit"}
+        reasons = {
+            "bad_json": "HTTP 500",
+            "bad_response_format": "HTTP 500",
+            "context_overflow": "HTTP 400",
+            "not_found": "HTTP 404",
+            "get_root": "HTTP 404",
+            "length_cut": "cut at the length limit",
+        }
         errors = {name: self.failure(self.step(name), "openai") for name in reasons}
         self.assertEqual({name: error.reason for name, error in errors.items()}, reasons)
         self.assertIn("maximum context length is 2048 tokens", errors["context_overflow"].detail)

@@ -6,7 +6,8 @@ import json
 import unittest
 
 from harness import labels
-from harness.labels import Decision, compare_references, decide, read_labels
+from harness.labels import Decision, decide, read_labels
+from harness.labels_extend import compare_references
 from metrics import RecordError, run_command
 from tests import TestCase
 
@@ -54,8 +55,12 @@ class Making(LabelCase):
         self.assertEqual(self.text("qrels.txt"), "q1 0 p1 3\nq1 0 p2 2\nq2 0 p5 1\n")
         self.assertEqual(self.text("qrels-excluded.txt"), "q1 p3 abstained\nq1 p4 abstained\nq2 p6 abstained\n")
         statement = json.loads(self.text("qrels-statement.json"))
-        counts = {name: statement[name] for name in ("pairs", "queries", "agreed", "adjudicated", "abstained", "open", "both_graded")}
-        self.assertEqual(counts, {"pairs": 6, "queries": 2, "agreed": 2, "adjudicated": 1, "abstained": 3, "open": 0, "both_graded": 4})
+        counts = {
+            name: statement[name] for name in ("pairs", "queries", "agreed", "adjudicated", "abstained", "open", "both_graded")
+        }
+        self.assertEqual(
+            counts, {"pairs": 6, "queries": 2, "agreed": 2, "adjudicated": 1, "abstained": 3, "open": 0, "both_graded": 4}
+        )
         self.assertEqual(statement["abstained_by"], {"adjudicator": 1, "both": 1, "second": 1})
         self.assertEqual(statement["grades"], {"0": 0, "1": 1, "2": 1, "3": 1})
         # 3 0 1 2 against 3 1 1 0: squared distances 0 1 0 4; each of 3 0 1 2 against each of 3 1 1 0: 9+4+4+9... summed by hand:
@@ -86,7 +91,9 @@ class Making(LabelCase):
         self.assertEqual(decisions, {("q", "p"): Decision("abstained", None, "first")})
 
     def test_the_adjudicator_is_used_only_where_the_judges_differ(self):
-        status, out, _ = self.make([label("p1", 3), label("p2", 1)], [label("p1", 3), label("p2", 2)], [label("p1", 0), label("p2", 3)])
+        status, out, _ = self.make(
+            [label("p1", 3), label("p2", 1)], [label("p1", 3), label("p2", 2)], [label("p1", 0), label("p2", 3)]
+        )
         self.assertEqual(self.text("qrels.txt"), "q1 0 p1 3\nq1 0 p2 3\n")
         self.assertIn("labels of the adjudicator that were not needed, and not used: 1", out)
 
@@ -114,23 +121,55 @@ class Making(LabelCase):
     def test_the_record_command_takes_the_files(self):
         self.make(FIRST, SECOND, THIRD)
         run = self.write("run.txt", "q1 Q0 p3 1 3 r\nq1 Q0 p1 2 2 r\nq2 Q0 p6 1 2 r\nq2 Q0 p5 2 1 r\n")
-        done = self.run_command("harness", "record", "--qrels", self.folder / "qrels.txt", "--exclude", self.folder / "qrels-excluded.txt",
-                                "--run", f"r={run}", "--output", self.folder / "record.json", "--depth", "5")
+        done = self.run_command(
+            "harness",
+            "record",
+            "--qrels",
+            self.folder / "qrels.txt",
+            "--exclude",
+            self.folder / "qrels-excluded.txt",
+            "--run",
+            f"r={run}",
+            "--output",
+            self.folder / "record.json",
+            "--depth",
+            "5",
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         record = json.loads(self.text("record.json"))
         excluded = {"grade": None, "excluded": True, "reason": "abstained"}
         self.assertEqual([query["rankings"]["r"] for query in record["queries"]], [[excluded, 3], [excluded, 1]])
 
     def test_every_problem_is_listed_with_its_line(self):
-        bad = [label("p1", 1), label("p1", 2), label("p2", 4), label("p3", True), label("p 4", 1), label("p5", 1, ""), {"query": "q", "passage": "p"},
-               label("p6", 1, abstain=True), label("p7", None, abstain="yes"), [], label("p8", 1.0), {**label("p9", None), "grade": None}]
+        bad = [
+            label("p1", 1),
+            label("p1", 2),
+            label("p2", 4),
+            label("p3", True),
+            label("p 4", 1),
+            label("p5", 1, ""),
+            {"query": "q", "passage": "p"},
+            label("p6", 1, abstain=True),
+            label("p7", None, abstain="yes"),
+            [],
+            label("p8", 1.0),
+            {**label("p9", None), "grade": None},
+        ]
         with self.assertRaises(RecordError) as caught:
             read_labels(self.write("a.jsonl", lines(*bad)), SCALE)
         problems = [problem.partition("a.jsonl: ")[2] for problem in caught.exception.problems]
-        expected = ['line 2: query "q1", passage "p1": labelled on line 1', "line 3: grade: expected an integer 0 to 3, got 4", "line 4: grade: expected",
-                    "line 5: passage: expected an id without spaces", "line 6: query: expected a text", "line 7: expected a grade or abstain: true, got neither",
-                    "line 8: expected a grade or abstain: true, got both", "line 9: abstain: expected true or false", "line 10: expected an object",
-                    "line 11: grade: expected an integer"]
+        expected = [
+            'line 2: query "q1", passage "p1": labelled on line 1',
+            "line 3: grade: expected an integer 0 to 3, got 4",
+            "line 4: grade: expected",
+            "line 5: passage: expected an id without spaces",
+            "line 6: query: expected a text",
+            "line 7: expected a grade or abstain: true, got neither",
+            "line 8: expected a grade or abstain: true, got both",
+            "line 9: abstain: expected true or false",
+            "line 10: expected an object",
+            "line 11: grade: expected an integer",
+        ]
         self.assertEqual(len(problems), len(expected), problems)
         for problem, start in zip(problems, expected):
             self.assertTrue(problem.startswith(start), (problem, start))
@@ -143,7 +182,12 @@ class Making(LabelCase):
             self.assertEqual((status, out), (2, ""))
             self.assertIn("bad.jsonl", err)
         self.assertEqual(self.run_labels(good, self.folder, "--output", self.folder / "q.txt")[0], 2)
-        self.assertEqual(self.run_labels(good, self.write("b.jsonl", lines(*SECOND)), "--allow-open", "--output", self.folder / "no" / "q.txt")[0], 2)
+        self.assertEqual(
+            self.run_labels(
+                good, self.write("b.jsonl", lines(*SECOND)), "--allow-open", "--output", self.folder / "no" / "q.txt"
+            )[0],
+            2,
+        )
 
 
 class Extending(LabelCase):
@@ -158,7 +202,9 @@ class Extending(LabelCase):
         self.assertIn("3 old grades kept, 3 pairs added (grade 0: 1, grade 1: 1, grade 2: 1)", out)
         self.assertIn("can have moved: nDCG, through the ideal, in 2 queries", out)
         self.assertIn("can have moved: recall, through the ideal, in 1 query", out)
-        self.assertIn("cannot have moved: Hit, precision and MRR at unchanged depth, as long as no added pair stands in a ranking", out)
+        self.assertIn(
+            "cannot have moved: Hit, precision and MRR at unchanged depth, as long as no added pair stands in a ranking", out
+        )
 
     def test_only_zeros_move_nothing(self):
         _, out, _ = self.extend(self.OLD + "q1 0 p3 0\n")
@@ -176,7 +222,10 @@ class Extending(LabelCase):
         new = self.OLD + "q1 0 p3 2\n"
         run = self.write("run.txt", "q1 Q0 p1 1 3 r\nq1 Q0 p2 2 2 r\nq1 Q0 p3 3 1 r\n")
         self.assertIn("cannot have moved: Hit, precision and MRR down to rank 2", self.extend(new, "--run", run, "--depth", 2)[1])
-        self.assertIn("can have moved: Hit, precision and MRR: added pairs within the first 3 positions of a run: 1", self.extend(new, "--run", run, "--depth", 3)[1])
+        self.assertIn(
+            "can have moved: Hit, precision and MRR: added pairs within the first 3 positions of a run: 1",
+            self.extend(new, "--run", run, "--depth", 3)[1],
+        )
 
     def test_new_and_newly_answerable_queries(self):
         _, out, _ = self.extend(self.OLD + "q2 0 p9 2\nq3 0 p1 1\n")
@@ -188,7 +237,11 @@ class Extending(LabelCase):
         from metrics import parse_record, query_values
 
         def values(counts):
-            panel = {"models": {"m": {}}, "cutoffs": [2], "queries": [{"id": "q", "reference_grade_counts": counts, "rankings": {"m": [0, 3]}}]}
+            panel = {
+                "models": {"m": {}},
+                "cutoffs": [2],
+                "queries": [{"id": "q", "reference_grade_counts": counts, "rankings": {"m": [0, 3]}}],
+            }
             return {name: column[0] for name, column in query_values(parse_record(panel, "r.json").blocks[""], "m", 2).items()}
 
         old, new = values({"3": 1}), values({"3": 1, "2": 1})

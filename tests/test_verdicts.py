@@ -59,7 +59,9 @@ class Replies(TestCase):
         self.assertEqual(parse_verdict(reply % "", chunks, False, RUBRIC)["chunk"], "a")
 
     def test_half_a_surrogate_pair_is_no_accident(self):
-        self.assertEqual(reason('{"faithfulness": 2, "relevance": 2, "evidence": "\\ud83d", "chunk": ""}'), "quote not in a chunk")
+        self.assertEqual(
+            reason('{"faithfulness": 2, "relevance": 2, "evidence": "\\ud83d", "chunk": ""}'), "quote not in a chunk"
+        )
 
 
 class Folding(TestCase):
@@ -72,16 +74,30 @@ class Folding(TestCase):
 
 class Refusals(TestCase):
     def test_refusals(self):
-        for answer in ("", "   ", "I can't answer that from the available information.", "I’m sorry, but I cannot answer this.",
-                       "Unfortunately, the provided context does not mention the price.", "The documents do not contain this information.",
-                       "I don't know.", "There is no information about this in the text.", "その情報がありません。", "Das weiß ich nicht."):
+        for answer in (
+            "",
+            "   ",
+            "I can't answer that from the available information.",
+            "I’m sorry, but I cannot answer this.",
+            "Unfortunately, the provided context does not mention the price.",
+            "The documents do not contain this information.",
+            "I don't know.",
+            "There is no information about this in the text.",
+            "その情報がありません。",
+            "Das weiß ich nicht.",
+        ):
             with self.subTest(answer):
                 self.assertTrue(is_refusal(answer, RUBRIC))
 
     def test_answers(self):
-        for answer in ("Open Settings.", "The milk does not contain lactose.", "I don't know the exact day, but it was in 1972.",
-                       "The text does not state it directly; however, the limit follows: 308.", "Not everyone can answer this: 308.",
-                       "Step 1. " + "Tap. " * 80 + "I don't know."):
+        for answer in (
+            "Open Settings.",
+            "The milk does not contain lactose.",
+            "I don't know the exact day, but it was in 1972.",
+            "The text does not state it directly; however, the limit follows: 308.",
+            "Not everyone can answer this: 308.",
+            "Step 1. " + "Tap. " * 80 + "I don't know.",
+        ):
             with self.subTest(answer):
                 self.assertFalse(is_refusal(answer, RUBRIC))
 
@@ -121,12 +137,20 @@ class RecordedReplies(TestCase):
         for case in self.cases:
             outcomes.setdefault((case["mode"], self.outcome(case)), []).append(case["case"])
         cases = ["good", "ungrounded", "wrong_order", "refusal_ok", "off_target", "ja"]
-        self.assertEqual(outcomes, {
-            ("free", "not one JSON object"): cases,  # prose
-            ("json_object", "score missing"): cases,  # JSON of the model's own making
-            ("json_object+schema", None): ["good", "wrong_order", "refusal_ok"],
-            ("json_object+schema", "quote not in a chunk"): ["ungrounded", "off_target", "ja"],  # "Cache" for "cache"; a placeholder
-            ("json_schema", "no reply"): cases})  # that server doesn't know this format
+        self.assertEqual(
+            outcomes,
+            {
+                ("free", "not one JSON object"): cases,  # prose
+                ("json_object", "score missing"): cases,  # JSON of the model's own making
+                ("json_object+schema", None): ["good", "wrong_order", "refusal_ok"],
+                ("json_object+schema", "quote not in a chunk"): [
+                    "ungrounded",
+                    "off_target",
+                    "ja",
+                ],  # "Cache" for "cache"; a placeholder
+                ("json_schema", "no reply"): cases,
+            },
+        )  # that server doesn't know this format
 
 
 if __name__ == "__main__":
