@@ -231,7 +231,8 @@ def audit_one(suite, name, model, place, over, printed, largest):
 
 def as_tasks(suite, model, over, value):
     """The averages.Task list of a model's listed scores, each taken by value(Printed)."""
-    return [Task(task, suite.types.get(task, ""), tuple(map(value, model.scores[task].values()))) for task in over if model.scores.get(task)]
+    return [Task(task, suite.types.get(task, ""), tuple(map(value, model.scores[task].values())))
+            for task in over if model.scores.get(task)]
 
 
 def lacking(suite, model, over):
@@ -321,7 +322,8 @@ def remarks(suite, findings):
     """What stands under a suite's table: what lacks, and where published values contradict each other."""
     lines = [suite.note] if suite.note else []
     for name in dict.fromkeys(finding.model for finding in findings):
-        lacks = dict.fromkeys(lack for finding in findings if finding.model == name and finding.averages for lack in finding.missing)
+        lacks = dict.fromkeys(lack for finding in findings if finding.model == name and finding.averages
+                              for lack in finding.missing)
         if lacks:
             lines.append(f"{name}: no score listed for {', '.join(lacks)}")
     return lines + [contradiction_text(suite, name, values) for name, values in contradictions(suite)]
@@ -330,20 +332,20 @@ def remarks(suite, findings):
 def contradiction_text(suite, name, values):
     """Two or more published values of one average that can't both be right."""
     also = suite.models[name].also
-    return (f"{name}{f' (also named {also})' if also else ''}: " + " but ".join(f"{place} says {printed.text}" for place, printed in values)
-            + ": the published values contradict each other")
+    said = " but ".join(f"{place} says {printed.text}" for place, printed in values)
+    return f"{name}{f' (also named {also})' if also else ''}: {said}: the published values contradict each other"
 
 
 def total_lines(audits):
     """How many averages were audited and with what outcome."""
     findings = [finding for _, found in audits for finding in found]
-    words = {"agrees": "agree", "within rounding": "agree within the rounding of the listed scores", "another rule":
-             "agree by another rule only", "omission": "agree only without some of the tasks", "differs": "differ, unexplained",
-             "no scores": "have no task scores to recompute them from"}
+    words = {"agrees": "agree", "within rounding": "within the rounding of the listed scores", "another rule": "only by another rule",
+             "omission": "only without some of the tasks", "differs": "unexplained", "no scores": "without task scores"}
     counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in words}
+    outcomes = "; ".join(f"{words[verdict]}: {counts[verdict]}" for verdict in words if counts[verdict])
+    lines = [f"{len(findings)} published averages" + f" ({outcomes})" * bool(outcomes)]
     pairs = sum(len(contradictions(suite)) for suite, _ in audits)
-    lines = [f"{len(findings)} published averages: " + ", ".join(f"{counts[verdict]} {words[verdict]}" for verdict in words if counts[verdict])]
-    return lines + ([f"{pairs} of them are published twice with values that contradict each other"] if pairs else [])
+    return lines + [f"published twice with values that contradict each other: {pairs}"] * bool(pairs)
 
 
 def as_text(title, source, unit, audits):
@@ -408,7 +410,7 @@ def main(argv):
     parser = argparse.ArgumentParser(prog="python -m harness benchmark audit", description="Recompute published averages.")
     parser.add_argument("table", metavar="TABLE.json", nargs="?", default=EXAMPLE,
                         help=f"a file, or the name of a shipped one (default: {EXAMPLE})")
-    parser.add_argument("--omit", type=int, default=3, metavar="N", choices=range(0, 7),
+    parser.add_argument("--omit", type=int, default=3, metavar="N", choices=range(7),
                         help="search sets of at most N omitted tasks, 0 to 6 (default 3)")
     parser.add_argument("--format", choices=FORMATS, default="text")
     options = parser.parse_args(argv)

@@ -287,7 +287,8 @@ def quoted(text):
     """A text as a double-quoted YAML scalar: JSON's escapes, and YAML's own for whatever else doesn't print."""
     import json
 
-    return "".join(character if character.isprintable() else f"\\U{ord(character):08x}" for character in json.dumps(text, ensure_ascii=False))
+    return "".join(character if character.isprintable() else f"\\U{ord(character):08x}"
+                   for character in json.dumps(text, ensure_ascii=False))
 
 
 FORMATS = {"text": as_text, "markdown": as_markdown, "json": as_json, "model-index": as_model_index}

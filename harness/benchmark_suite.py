@@ -132,7 +132,8 @@ def parse_task(entry, suite):
     """A Required task from its checked entry; what it leaves out comes from the suite."""
     return Required(entry["task"], tuple(entry.get("aliases", ())), entry.get("type", suite.get("type", "")),
                     entry.get("measure", suite["measure"]),
-                    tuple((split, subset) for split in entry.get("splits", ["test"]) for subset in entry.get("subsets", ["default"])),
+                    tuple((split, subset) for split in entry.get("splits", ["test"])
+                          for subset in entry.get("subsets", ["default"])),
                     tuple(entry.get("languages", ())), entry.get("group"), entry.get("query_prefix"))
 
 

@@ -262,7 +262,8 @@ def as_text(report):
     else:
         lines = [("spearman", pooled.value, pooled.pairs)]
     width = max(len(name) for name, _, _ in lines)
-    return "".join(f"{name:{width}}  {'undefined' if value is None else str(value):>20}  {pairs:,} pairs\n" for name, value, pairs in lines)
+    return "".join(f"{name:{width}}  {'undefined' if value is None else str(value):>20}  {pairs:,} pairs\n"
+                   for name, value, pairs in lines)
 
 
 def as_json(report):

@@ -38,7 +38,8 @@ class Rules(TestCase):
 
     def test_order_does_not_matter(self):
         generator = random.Random(3)
-        tasks = [task(str(number), *(generator.random() for _ in range(number % 4 + 1)), type=str(number % 3)) for number in range(20)]
+        tasks = [task(str(number), *(generator.random() for _ in range(number % 4 + 1)), type=str(number % 3))
+                 for number in range(20)]
         shuffled = generator.sample(tasks, len(tasks))
         for rule in RULES:
             self.assertEqual(average(tasks, rule), average(shuffled, rule))
@@ -88,7 +89,8 @@ class Omissions(TestCase):
 
     def test_slack_widens_what_agrees(self):
         self.assertEqual(smallest_omissions(self.tasks, "two-step", exact("20.3"), 1, largest=1).sets, [])
-        self.assertEqual(smallest_omissions(self.tasks, "two-step", exact("20.3"), 1, 1, exact("0.25")).sets, [(("d",), Fraction(20))])
+        self.assertEqual(smallest_omissions(self.tasks, "two-step", exact("20.3"), 1, 1, exact("0.25")).sets,
+                         [(("d",), Fraction(20))])
 
     def test_the_search_is_bounded(self):
         many = [task(str(number), number) for number in range(60)]
@@ -98,7 +100,8 @@ class Omissions(TestCase):
 
     def test_leaving_out_is_averaging_the_others(self):
         generator = random.Random(4)
-        tasks = [task(f"t{number}", *(generator.randint(0, 9) for _ in range(number % 3 + 1)), type=str(number % 2)) for number in range(6)]
+        tasks = [task(f"t{number}", *(generator.randint(0, 9) for _ in range(number % 3 + 1)), type=str(number % 2))
+                 for number in range(6)]
         for rule in RULES:
             for size in (1, 2):
                 expected = [(tuple(left.name for left in out), average([each for each in tasks if each not in out], rule))

@@ -37,7 +37,8 @@ class ShippedSuites(TestCase):
         suites = {name: load_suite(name.upper()) for name in SHIPPED}
         self.assertEqual({name: (len(each.tasks), each.measure) for name, each in suites.items()}, {
             "j-vdr": (43, "ndcg@5"), "vidore": (10, "ndcg@5"), "clipb": (4, "ndcg@5"), "mmteb": (18, "ndcg@10"),
-            "mteb-en": (10, "ndcg@10"), "coir": (10, "ndcg@10"), "lemb": (6, "ndcg@10"), "sts-m": (14, "spearman"), "sts-en": (9, "spearman")})
+            "mteb-en": (10, "ndcg@10"), "coir": (10, "ndcg@10"), "lemb": (6, "ndcg@10"), "sts-m": (14, "spearman"),
+            "sts-en": (9, "spearman")})
         for each in suites.values():
             self.assertEqual(each.rule, "two-step")
             self.assertTrue(all(task.type and task.languages for task in each.tasks), each.name)
@@ -59,8 +60,10 @@ class SuiteFiles(TestCase):
         with self.assertRaises(RecordError) as raised:
             parse_suite({"name": 1, "measure": "ndcg@10", "rule": "median", "cutof": 5, "tasks": [
                 {"task": "A", "splits": []}, {"task": "A"}, {"task": "B", "aliases": ["A"], "subset": ["x"]}, 7]}, "s.json")
-        for part in ("name: expected text", "rule: expected one of", 'unknown key "cutof"', "tasks[0]: splits: expected at least one",
-                     'tasks[1]: "A" stands twice', 'tasks[2]: unknown key "subset"', 'tasks[2]: "A" stands twice', "tasks[3]: expected an object"):
+        for part in ("name: expected text", "rule: expected one of", 'unknown key "cutof"',
+                     "tasks[0]: splits: expected at least one",
+                     'tasks[1]: "A" stands twice', 'tasks[2]: unknown key "subset"', 'tasks[2]: "A" stands twice',
+                     "tasks[3]: expected an object"):
             self.assertIn(part, str(raised.exception))
         for value in (None, [], {"name": "S", "measure": "ndcg@10", "tasks": []}):
             self.assertRaises(RecordError, parse_suite, value, "s.json")
@@ -75,7 +78,8 @@ class Scoring(TestCase):
             self.assertIn(part, problems[0])
 
     def test_two_steps_and_the_other_rules(self):
-        asked = suite({"task": "A", "type": "retrieval"}, {"task": "B", "subsets": ["de", "fr"], "type": "retrieval"}, {"task": "C", "type": "sts"})
+        asked = suite({"task": "A", "type": "retrieval"}, {"task": "B", "subsets": ["de", "fr"], "type": "retrieval"},
+                      {"task": "C", "type": "sts"})
         averages = score(asked, model("m", A=0.5, B={"de": 0.2, "fr": 0.4}, C=1.0), []).averages
         self.assertEqual(averages, {"two-step": Fraction(3, 5), "flat": Fraction(21, 40), "by-type": Fraction(7, 10)})
 
@@ -95,8 +99,10 @@ class Scoring(TestCase):
         self.assertEqual(each.missing, {"A": ["test is NaN"], "B": ["test is null"], "C": []})
 
     def test_another_measure_or_cutoff_is_refused_by_name(self):
-        self.assert_refused(model("m", A=0.5), suite({"task": "A"}, measure="ndcg@5"), "m/A.json", "no ndcg@5", "ndcg@10", "S asks for ndcg@5 of A")
-        self.assert_refused(model("m", A=0.5), suite({"task": "A", "measure": "spearman"}), "no spearman", "S asks for spearman of A")
+        self.assert_refused(model("m", A=0.5), suite({"task": "A"}, measure="ndcg@5"), "m/A.json", "no ndcg@5", "ndcg@10",
+                            "S asks for ndcg@5 of A")
+        self.assert_refused(model("m", A=0.5), suite({"task": "A", "measure": "spearman"}), "no spearman",
+                            "S asks for spearman of A")
 
     def test_another_prefix_is_refused_by_name_and_none_is_noted(self):
         asked = suite({"task": "A", "query_prefix": PREFIX})
@@ -121,7 +127,8 @@ class Scoring(TestCase):
 
     def test_refusals_of_all_suites_come_together(self):
         with self.assertRaises(RecordError) as raised:
-            compare_all([suite({"task": "A"}, measure="ndcg@5"), suite({"task": "A"}, measure="mrr@5")], [model("m", A=0.5), model("n", A=0.5)])
+            compare_all([suite({"task": "A"}, measure="ndcg@5"), suite({"task": "A"}, measure="mrr@5")],
+                        [model("m", A=0.5), model("n", A=0.5)])
         self.assertEqual(len(raised.exception.problems), 4)
 
     def test_results_no_suite_knows(self):
@@ -141,15 +148,18 @@ class Output(TestCase):
         return FORMATS[form]([compare(asked, self.models, [])], self.models, tasks)
 
     def test_percentages_round_halves_away_from_zero(self):
-        for value, text in {"0.84105": "84.11", "0.841049": "84.10", "-0.36505": "-36.51", "0": "0.00", "1": "100.00", "-0.000001": "0.00"}.items():
+        for value, text in {"0.84105": "84.11", "0.841049": "84.10", "-0.36505": "-36.51", "0": "0.00", "1": "100.00",
+                            "-0.000001": "0.00"}.items():
             self.assertEqual(percent(Fraction(value)), text)
         self.assertEqual((percent(None), percent(Fraction(1, 2), 0)), ("missing", "50"))
 
     def test_text_marks_the_best_and_names_what_lacks(self):
         lines = self.show("text").splitlines()
-        self.assertEqual([line.split() for line in lines[:5]], [["model", "S"], ["a|b", "67.05*"], ["c", "60.00"], ["d", "missing"], ["e", "-"]])
+        self.assertEqual([line.split() for line in lines[:5]], [["model", "S"], ["a|b", "67.05*"], ["c", "60.00"],
+                                                                ["d", "missing"], ["e", "-"]])
         text = "\n".join(lines)
-        for part in ("nDCG@10, mean of 2 tasks (2 scores), two-step", "d: missing 1 of 2 tasks: B", "none of the tasks: e", "a note",
+        for part in ("nDCG@10, mean of 2 tasks (2 scores), two-step", "d: missing 1 of 2 tasks: B", "none of the tasks: e",
+                     "a note",
                      "over the 1 task (1 score) that all of them have: a|b 84.11, c 90.00, d 95.00 (best)"):
             self.assertIn(part, text)
         self.assertIn("  A      84.11   90.00     95.00*  missing", self.show("text", True).splitlines())
@@ -162,7 +172,8 @@ class Output(TestCase):
 
     def test_markdown_is_a_table(self):
         lines = self.show("markdown").splitlines()
-        self.assertEqual(lines[:6], ["| model | S |", "| --- | ---: |", "| a\\|b | **67.05** |", "| c | 60.00 |", "| d | missing |", "| e | - |"])
+        self.assertEqual(lines[:6], ["| model | S |", "| --- | ---: |", "| a\\|b | **67.05** |", "| c | 60.00 |",
+                                     "| d | missing |", "| e | - |"])
         self.assertEqual(escape("a\n<b>"), "a \\<b\\>")
 
     def test_json_holds_fractions_and_null(self):
@@ -177,7 +188,8 @@ class Output(TestCase):
     def test_model_index_lists_every_score_once(self):
         text = self.show("model-index")
         self.assertEqual(text.count("model-index:\n"), 1)
-        self.assertEqual([line for line in text.splitlines() if line.startswith("- name")], ['- name: "a|b"', '- name: "c"', '- name: "d"', '- name: "e"'])
+        self.assertEqual([line for line in text.splitlines() if line.startswith("- name")],
+                         ['- name: "a|b"', '- name: "c"', '- name: "d"', '- name: "e"'])
         first = text.split('- name: "c"')[0]
         self.assertEqual([line.split()[1] for line in first.splitlines() if "value:" in line], ["84.105", "50.000", "67.053"])
         self.assertEqual(first.count('      revision: "r1"'), 2)
@@ -188,7 +200,8 @@ class Output(TestCase):
         columns = [compare(suite({"task": "A"}, {"task": "B"}, name=f"S{number}"), self.models, []) for number in range(11)]
         svg = figure(columns, self.models)
         texts = ["".join(element.itertext()) for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
-        self.assertEqual([texts.count(text) for text in ("67.05", "best", "60.00", "missing", "S10", "nDCG@10")], [11, 11, 11, 11, 1, 11])
+        self.assertEqual([texts.count(text) for text in ("67.05", "best", "60.00", "missing", "S10", "nDCG@10")],
+                         [11, 11, 11, 11, 1, 11])
         self.assertEqual(svg, figure(columns, self.models))
 
 
@@ -220,12 +233,15 @@ class Audit(TestCase):
     def test_mmteb_agrees_only_without_winogrande(self):
         found = self.omitted("MMTEB", "table A12")
         pairs = found.pop("text-embedding-3-large")
-        self.assertEqual(found, dict.fromkeys(("jina-embeddings-v3", "bge-m3", "gemini-embedding-001", "voyage-3"), [("WinoGrande",)]))
+        self.assertEqual(found, dict.fromkeys(("jina-embeddings-v3", "bge-m3", "gemini-embedding-001", "voyage-3"),
+                                              [("WinoGrande",)]))
         self.assertEqual(pairs, [("ArguAna", "StatcanDialogueDatasetRetrieval"), ("SpartQA", "TwitterHjerneRetrieval")])
-        self.assertEqual([names for names, _ in self.findings["MMTEB"]["text-embedding-3-large", "table A12"].near.sets], [("WinoGrande",)])
+        self.assertEqual([names for names, _ in self.findings["MMTEB"]["text-embedding-3-large", "table A12"].near.sets],
+                         [("WinoGrande",)])
 
     def test_table_3_contradicts_table_a11(self):
-        found = {name: [(place, printed.text) for place, printed in values] for name, values in contradictions(self.suites["MTEB-en"])}
+        found = {name: [(place, printed.text) for place, printed in values]
+                 for name, values in contradictions(self.suites["MTEB-en"])}
         self.assertEqual(found, {"jina-embeddings-v3": [("table 3", "54.33"), ("table A11", "55.39")],
                                  "jina-embeddings-v4": [("table 3", "55.97"), ("table A11", "55.91")]})
         self.assertEqual(contradictions(self.suites["LEMB"]), [])  # 74.06 and 74.07 are both roundings of 74.065
@@ -246,7 +262,8 @@ class AuditTables(TestCase):
 
     def test_each_verdict(self):
         scores = {"a": "10.0", "b": {"de": "20.0", "fr": "40.0"}, "c": "80.0"}
-        for published, verdict in {"40.0": "agrees", "40.1": "within rounding", "37.5": "another rule", "20.0": "omission", "99.9": "differs"}.items():
+        for published, verdict in {"40.0": "agrees", "40.1": "within rounding", "37.5": "another rule", "20.0": "omission",
+                                   "99.9": "differs"}.items():
             with self.subTest(published):
                 found = self.audit(published, scores)
                 self.assertEqual(found.verdict, verdict)
@@ -256,7 +273,8 @@ class AuditTables(TestCase):
         self.assertEqual(self.audit("99.9", {}, tasks=["a"]).verdict, "no scores")
 
     def test_json_numbers_and_fractions(self):
-        value = {"unit": "fraction", "suites": [{"name": "S", "models": {"m": {"published": {"here": 0.5}, "scores": {"a": 0.25, "b": 0.75}}}}]}
+        models = {"m": {"published": {"here": 0.5}, "scores": {"a": 0.25, "b": 0.75}}}
+        value = {"unit": "fraction", "suites": [{"name": "S", "models": models}]}
         self.assertEqual(audit_suite(parse_table(value, "t.json")[3][0], 3)[0].verdict, "agrees")
 
     def refusal(self, value):
@@ -266,15 +284,24 @@ class AuditTables(TestCase):
 
     def test_bad_tables(self):
         for value, part in [
-            ([], "expected an object"), ({"unit": "percent"}, "suites is missing"), ({"unit": "%", "suites": [1]}, "never guessed"),
-            ({"unit": "percent", "suites": []}, "expected a list of suites"), ({"unit": "percent", "suites": [3]}, "suites[0]: expected an object"),
-            (table([]), "models: expected an object"), (table({"m": 3}), "m: expected an object"), (table({"m": {"scores": {}}}), "published is missing"),
-            (table({"m": {"published": {"x": [1, 2]}, "scores": {}}}), "number expected"), (table({"m": {"published": {"x": "1e5"}, "scores": {}}}), "number expected"),
-            (table({"m": {"published": {"x": True}, "scores": {}}}), "number expected"), (table({"m": {"published": {"x": "101"}, "scores": {}}}), "outside 0..100"),
-            (table({"m": {"published": {"x": "50"}, "scores": {"a": "0.5", "b": "0.6", "c": "0.4"}}}), "fractions and percentages don't mix"),
+            ([], "expected an object"),
+            ({"unit": "percent"}, "suites is missing"),
+            ({"unit": "%", "suites": [1]}, "never guessed"),
+            ({"unit": "percent", "suites": []}, "expected a list of suites"),
+            ({"unit": "percent", "suites": [3]}, "suites[0]: expected an object"),
+            (table([]), "models: expected an object"),
+            (table({"m": 3}), "m: expected an object"),
+            (table({"m": {"scores": {}}}), "published is missing"),
+            (table({"m": {"published": {"x": [1, 2]}, "scores": {}}}), "number expected"),
+            (table({"m": {"published": {"x": "1e5"}, "scores": {}}}), "number expected"),
+            (table({"m": {"published": {"x": True}, "scores": {}}}), "number expected"),
+            (table({"m": {"published": {"x": "101"}, "scores": {}}}), "outside 0..100"),
+            (table({"m": {"published": {"x": "50"}, "scores": {"a": "0.5", "b": "0.6", "c": "0.4"}}}), "percentages don't mix"),
             (table({"m": {"published": {}, "scores": {"a": "5"}}}, tasks=["b"]), "a: not among the suite's tasks"),
-            (table({}, places={"x": "nothing"}), "places: x: expected null, a group or a task"), (table({}, rule="best"), "rule: expected one of"),
-            (table({}, tasks=[1]), "tasks: expected a list of names"), (table({"m": {"published": [], "scores": {}}}), "expected objects"),
+            (table({}, places={"x": "nothing"}), "places: x: expected null, a group or a task"),
+            (table({}, rule="best"), "rule: expected one of"),
+            (table({}, tasks=[1]), "tasks: expected a list of names"),
+            (table({"m": {"published": [], "scores": {}}}), "expected objects"),
         ]:
             with self.subTest(part):
                 self.assertIn(part, self.refusal(value))
@@ -295,14 +322,16 @@ class Command(TestCase):
         self.write("s.json", json.dumps({"name": "mine", "measure": "ndcg@10", "tasks": [{"task": "A"}, {"task": "B"}]}))
         result = self.benchmark("r", "--suite", "s.json", "--figure", "f.svg")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual([line.split() for line in result.stdout.splitlines()[:3]], [["model", "mine"], ["one", "60.00"], ["two", "missing"]])
+        self.assertEqual([line.split() for line in result.stdout.splitlines()[:3]],
+                         [["model", "mine"], ["one", "60.00"], ["two", "missing"]])
         self.assertIn("60.00", (self.folder / "f.svg").read_text(encoding="utf-8"))
 
     def test_without_a_suite_those_the_results_touch(self):
         self.results("m", ArguAna=0.5)
         self.assertEqual(self.benchmark("m").stdout.splitlines()[0].split(), ["model", "MMTEB", "MTEB-en"])
         self.results("n", Unheard=0.25)
-        self.assertEqual([line.split() for line in self.benchmark("n").stdout.splitlines()[:2]], [["model", "all", "tasks"], ["n", "25.00"]])
+        self.assertEqual([line.split() for line in self.benchmark("n").stdout.splitlines()[:2]],
+                         [["model", "all", "tasks"], ["n", "25.00"]])
 
     def test_refused_by_name(self):
         self.results("m", ArguAna=0.5)

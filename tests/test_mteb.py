@@ -33,7 +33,8 @@ class Shapes(TestCase):
             "old_minimal": ("MinimalRetrieval", None, "ndcg@10", {("test", "default"): Fraction(55002, 100000)}),
             "old_subsets": ("OldMining", "3" * 40, "f1", {("test", "de-en"): Fraction(3, 4), ("test", "fr-en"): half,
                                                          ("validation", "de-en"): Fraction(1, 4)}),
-            "old_splits": ("OldLengths", "4" * 40, "ndcg@1", {("test_1024", "default"): half, ("test_256", "default"): Fraction(1)}),
+            "old_splits": ("OldLengths", "4" * 40, "ndcg@1", {("test_1024", "default"): half,
+                                                              ("test_256", "default"): Fraction(1)}),
             "oldest_sts": ("OldestSTS", "5" * 40, "spearman", {("test", "default"): Fraction(5, 8)}),
             "oldest_sts_subsets": ("OldestMultilingualSTS", None, "spearman", {("test", "en-en"): Fraction(3, 4),
                                                                                ("test", "ko-ko"): Fraction(-1, 4)}),
@@ -100,7 +101,7 @@ class Malformed(TestCase):
         self.assert_refused('{"task_name": "A", "mteb_dataset_name": "B", "test": {"ndcg_at_10": 1}}', "two task names: A, B")
         self.assert_refused('{"task_name": "A", "test": {"ndcg_at_10": 0.5, "ndcg_at_10": 0.6}}', 'duplicate key "ndcg_at_10"')
         rows = '[{"ndcg_at_10": 0.5, "hf_subset": "en"}, {"ndcg_at_10": 0.6, "hf_subset": "en"}]'
-        self.assert_refused('{"task_name": "A", "scores": {"test": %s}}' % rows, 'subset "en" stands twice')
+        self.assert_refused('{"task_name": "A", "scores": {"test": ' + rows + "}}", 'subset "en" stands twice')
 
     def test_rows_of_the_wrong_kind(self):
         self.assert_refused('{"task_name": "A", "scores": {"test": [0.5]}}', "test: row 0", "got 0.5")
@@ -124,8 +125,8 @@ class Plain(TestCase):
         return str(raised.exception)
 
     def test_scores_in_either_unit(self):
-        entries = {"task": "A", "measure": "ndcg@10", "score": 0.55}, {"task": "A", "measure": "ndcg@5", "score": 0.5, "split": "dev"}
-        model, (result,) = self.plain(*entries)
+        model, (result,) = self.plain({"task": "A", "measure": "ndcg@10", "score": 0.55},
+                                      {"task": "A", "measure": "ndcg@5", "score": 0.5, "split": "dev"})
         self.assertEqual(model, "tiny")
         self.assertEqual(read(result, ("test", "default"), "ndcg@10").value, Fraction(11, 20))
         self.assertEqual(read(result, ("dev", "default"), "ndcg@5").value, Fraction(1, 2))
@@ -146,9 +147,9 @@ class Plain(TestCase):
             self.assertIn(part, message)
 
     def test_every_problem_is_listed(self):
-        message = self.refusal(7, {"task": "A", "measure": "ndcg@10"}, {"task": 3, "measure": "ndcg@10", "score": 1, "cutof": 5}, extra=1)
-        self.assertIn('unknown key "extra"', message)
-        message = self.refusal(7, {"task": "A", "measure": "ndcg@10"}, {"task": 3, "measure": "ndcg@10", "score": 1, "cutof": 5})
+        entries = 7, {"task": "A", "measure": "ndcg@10"}, {"task": 3, "measure": "ndcg@10", "score": 1, "cutof": 5}
+        self.assertIn('unknown key "extra"', self.refusal(*entries, extra=1))
+        message = self.refusal(*entries)
         for part in ("results[0]: expected an object", "results[1]", 'unknown key "cutof"', "task: expected text"):
             self.assertIn(part, message)
         entry = {"task": "A", "measure": "ndcg@10", "score": 0.5}
@@ -162,11 +163,13 @@ class Plain(TestCase):
         self.write("panel.json", json.dumps({"models": {"v1": {"name": "v1"}}, "cutoffs": [5, 10], "queries": [
             {"id": "q1", "reference_grade_counts": {"3": 1}, "rankings": {"v1": [0, 3]}}]}))
         self.write("sts.jsonl", '{"gold": 1, "cosine": 0.1}\n{"gold": 2, "cosine": 0.3}\n{"gold": 3, "cosine": 0.2}\n')
-        _, results = self.plain({"task": "A", "measure": "ndcg@5", "record": "panel.json"}, {"task": "B", "measure": "spearman", "rows": "sts.jsonl"})
+        _, results = self.plain({"task": "A", "measure": "ndcg@5", "record": "panel.json"},
+                                {"task": "B", "measure": "spearman", "rows": "sts.jsonl"})
         self.assertAlmostEqual(float(read(results[0], ("test", "default"), "ndcg@5").value), 0.6309297535714575, places=12)
         self.assertEqual(read(results[1], ("test", "default"), "spearman").value, Fraction(1, 2))
         self.assertIn("has no ndcg@3", self.refusal({"task": "A", "measure": "ndcg@3", "record": "panel.json"}))
-        self.assertIn("record_model", self.refusal({"task": "A", "measure": "ndcg@5", "record": "panel.json", "record_model": "v2"}))
+        self.assertIn("record_model", self.refusal({"task": "A", "measure": "ndcg@5", "record": "panel.json",
+                                                    "record_model": "v2"}))
         self.assertIn("give the measure spearman", self.refusal({"task": "B", "measure": "ndcg@5", "rows": "sts.jsonl"}))
         self.write("flat.jsonl", '{"gold": 1, "cosine": 0.1}\n{"gold": 1, "cosine": 0.3}\n')
         self.assertIn("undefined", self.refusal({"task": "B", "measure": "spearman", "rows": "flat.jsonl"}))
@@ -192,7 +195,8 @@ class Folders(TestCase):
 
     def test_the_model_file_names_the_model(self):
         self.result("x/A.json")
-        self.write("x/model_meta.json", json.dumps({"name": "org/m", "revision": "b" * 40, "experiment_kwargs": {"vectors": "many"}}))
+        self.write("x/model_meta.json", json.dumps({"name": "org/m", "revision": "b" * 40,
+                                                    "experiment_kwargs": {"vectors": "many"}}))
         self.assertEqual(self.models("x"), {"org/m@bbbbbbb (vectors=many)": ["A"]})
 
     def test_files_may_name_their_model(self):
@@ -254,7 +258,8 @@ class Folders(TestCase):
 class RealFiles(TestCase):
     def test_every_real_shape_is_read(self):
         models = read_models([str(FORMATS)])
-        self.assertEqual(sum(len(model.results) for model in models), len([path for path in FORMATS.glob("*.json") if "model_meta" not in path.name]))
+        files = [path for path in FORMATS.glob("*.json") if "model_meta" not in path.name]
+        self.assertEqual(sum(len(model.results) for model in models), len(files))
         for model in models:
             for result in model.results.values():
                 for row in result.rows.values():

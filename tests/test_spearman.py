@@ -13,7 +13,8 @@ CASES = EXTERNAL_DATA.parent / "cases" / "spearman_cases.json"
 
 def plain_ranks(values):
     """Average ranks by counting: one more than the smaller values, and half of the other equal ones."""
-    return [1 + sum(other < value for other in values) + Fraction(sum(other == value for other in values) - 1, 2) for value in values]
+    return [1 + sum(other < value for other in values) + Fraction(sum(other == value for other in values) - 1, 2)
+            for value in values]
 
 
 def plain_rho(x, y):
@@ -125,7 +126,8 @@ class Cosine(TestCase):
             ({"gold": 1, "cosine": 87.0}, "outside|in -1..1"), ({"gold": "1", "cosine": 0.5}, "gold: number expected"),
             ({"gold": 1, "a": [0, 0], "b": [1, 2]}, "no direction"), ({"gold": 1, "a": [1, 2], "b": [1]}, "one length"),
             ({"gold": 1, "a": [], "b": []}, "a: expected a list"), ({"gold": 1, "a": [1, "2"], "b": [1, 2]}, "a: expected a list"),
-            ({"gold": 1, "a": [10**400], "b": [1]}, "too large"), ({"gold": 1, "cosine": 0.5, "subset": 3}, "subset"), ([1], "expected {"),
+            ({"gold": 1, "a": [10**400], "b": [1]}, "too large"), ({"gold": 1, "cosine": 0.5, "subset": 3}, "subset"),
+            ([1], "expected {"),
         ]:
             with self.subTest(row), self.assertRaisesRegex(ValueError, message):
                 read_row(row)
@@ -150,7 +152,8 @@ class Command(TestCase):
 
     def test_identity_prints_one(self):
         gold = self.write("gold.txt", "3\n1\n2\n")
-        self.assertEqual(json.loads(self.spearman(gold, gold, "--format", "json").stdout), {"spearman": 1.0, "pairs": 3, "undefined": []})
+        self.assertEqual(json.loads(self.spearman(gold, gold, "--format", "json").stdout),
+                         {"spearman": 1.0, "pairs": 3, "undefined": []})
 
     def test_undefined_is_said_and_is_no_success(self):
         gold, pred = self.write("gold.txt", "1\n2\nNaN\n"), self.write("pred.txt", "1\n2\n3\n")
@@ -173,7 +176,8 @@ class Command(TestCase):
         good = self.write("good.txt", "1\n2\n3\n")
         for name, content, message in [
             ("short.txt", "1\n2\n", "length 3 and length 2"), ("text.txt", "1\nx\n3\n", "text.txt: line 2: expected a number"),
-            ("bool.json", "[1, true, [2]]", "bool.json: position 2: number expected, got true"), ("bad.json", "[1, 2", "expected a number"),
+            ("bool.json", "[1, true, [2]]", "bool.json: position 2: number expected, got true"),
+            ("bad.json", "[1, 2", "expected a number"),
             ("bytes.txt", b"1\n\xff\n", "not UTF-8"), ("deep.json", "[" * 200_000, "expected a number"),
         ]:
             with self.subTest(name):
