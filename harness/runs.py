@@ -78,7 +78,8 @@ class Source:
         import tempfile
 
         spool = tempfile.TemporaryFile()
-        shutil.copyfileobj(self.raw, spool, BLOCK)
+        with self.raw as pipe:
+            shutil.copyfileobj(pipe, spool, BLOCK)
         spool.seek(0)
         return spool
 
@@ -135,14 +136,19 @@ class Source:
         if rest:
             yield rest + b"\n"
 
-    def lines(self):
-        """(line number, fields) of every line that is not blank. Fields are separated by ASCII spaces and tabs."""
+    def raw_lines(self):
+        """(line number, bytes) of every line that is not blank."""
         number = 0
         for block in self.blocks():
             for line in block[:-1].split(b"\n"):
                 number += 1
-                if fields := line.split():
-                    yield number, fields
+                if line.strip():
+                    yield number, line
+
+    def lines(self):
+        """(line number, fields) of every line that is not blank. Fields are separated by ASCII spaces and tabs."""
+        for number, line in self.raw_lines():
+            yield number, line.split()
 
 
 def show(token):
@@ -341,7 +347,8 @@ def _qrels_warnings(name, repeats, negatives):
 
 
 def _count(number, noun):
-    return f"{number:,} {noun}" + "s" * (number != 1)
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def _json_qrels(source, max_grade):
@@ -611,5 +618,5 @@ def no_query_in_common(name, ran, judged):
     def sample(ids):
         return ", ".join(map(show, sorted(ids)[:2]))
 
-    return RecordError(f"{name}: no query id in common: {_count(len(ran), 'run query').replace('querys', 'queries')} ({sample(ran)}),"
-                       f" {_count(len(judged), 'judged query').replace('querys', 'queries')} ({sample(judged)}); are these the same topics?")
+    return RecordError(f"{name}: no query id in common: {_count(len(ran), 'run query')} ({sample(ran)}),"
+                       f" {_count(len(judged), 'judged query')} ({sample(judged)}); are these the same topics?")

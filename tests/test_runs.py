@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import random
-import sys
 import threading
 from unittest import mock
 
@@ -126,3 +125,117 @@ class FastAndPlainTest(TestCase):
                 return bool(runs._fast_qrels(source, 3))
             except runs._Unproven:
                 return False
+
+
+class SourceTest(TestCase):
+    """Files of every kind, and what goes wrong with them."""
+
+    TEXT = b"".join(b"q%d Q0 d%d %d %d.5 t\n" % (query, document, document + 1, 90 - document) for query in range(40) for document in range(30))
+
+    def assert_refused(self, path, *expected, **options):
+        found = outcome(path, **options)
+        self.assertIsInstance(found, str)
+        for words in expected:
+            self.assertIn(words, found)
+
+    def test_gzip_by_content_and_not_by_name(self):
+        plain = outcome(self.write("a.run", self.TEXT))
+        self.assertEqual(len(plain), 40)
+        self.assertEqual(outcome(self.write("a.run.gz", gzip.compress(self.TEXT))), plain)
+        self.assertEqual(outcome(self.write("b.run", gzip.compress(self.TEXT[:600]) + gzip.compress(self.TEXT[600:]))), plain)
+        self.assertEqual(outcome(self.write("c.run.gz", self.TEXT)), plain)
+
+    def test_a_scattered_gzip_run_is_read_twice(self):
+        lines = self.TEXT.splitlines(keepends=True)
+        random.Random(1).shuffle(lines)
+        self.assertEqual(outcome(self.write("a.run.gz", gzip.compress(b"".join(lines)))), outcome(self.write("a.run", self.TEXT)))
+
+    def test_a_damaged_gzip_file(self):
+        whole = gzip.compress(self.TEXT)
+        self.assert_refused(self.write("cut.gz", whole[:len(whole) // 2]), "cut.gz", "damaged or cut short")
+        self.assert_refused(self.write("cut.gz", whole[:-4]), "cut.gz", "damaged or cut short")
+        self.assert_refused(self.write("bad.gz", whole[:40] + bytes(20) + whole[60:]), "bad.gz", "gzip file is damaged")
+        self.assert_refused(self.write("head.gz", whole[:5]), "head.gz", "gzip")
+
+    def test_what_is_no_run(self):
+        self.assert_refused(self.folder, "directory")
+        self.assert_refused(self.folder / "none", "No such file")
+        self.assert_refused(self.write("wide.run", self.TEXT.decode().encode("utf-16")), "UTF-16")
+        self.assert_refused(self.write("empty.run", b""), "no results")
+        self.assert_refused(self.write("blank.run", b"\n \n\t\n"), "no results")
+        self.assert_refused(self.write("long.run", b"q Q0 " + b"d" * (runs.LONGEST_LINE + runs.BLOCK)), "a line of more than")
+        self.assert_refused(self.write("binary.run", bytes(range(256)) * 4), "line 1")
+
+    def test_a_file_that_changes_while_it_is_read(self):
+        path = self.write("a.run", self.TEXT)
+        with mock.patch.object(runs, "BLOCK", 500), self.assertRaises(RecordError) as raised:
+            for _ in runs.rankings(path):
+                with open(path, "ab") as file:
+                    file.write(b"q99 Q0 d 1 1.0 t\n")
+        self.assertIn("changed while it was read", str(raised.exception))
+
+    def test_a_pipe(self):
+        if not hasattr(os, "mkfifo"):
+            self.skipTest("no named pipes here")
+        lines = self.TEXT.splitlines(keepends=True)
+        random.Random(1).shuffle(lines)  # scattered, so that the pipe's content is needed twice
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_bytes, args=(b"".join(lines),))
+        writer.start()
+        found = outcome(pipe)
+        writer.join()
+        self.assertEqual(found, outcome(self.write("a.run", self.TEXT)))
+
+    def test_line_ends_marks_and_blank_lines_change_nothing(self):
+        plain = outcome(self.write("a.run", self.TEXT))
+        for content in (b"\xef\xbb\xbf" + self.TEXT, self.TEXT.replace(b"\n", b"\r\n"), self.TEXT[:-1], self.TEXT + b"\n\n",
+                        self.TEXT.replace(b" ", b"\t"), self.TEXT.replace(b"\n", b"\n\n"), self.TEXT.replace(b" ", b"  ")):
+            self.assertEqual(outcome(self.write("b.run", content)), plain)
+
+    def test_unicode_line_separators_do_not_end_a_line(self):
+        for mark in ("\u2028", "\u0085", "\u00a0", "\x1c"):
+            found = outcome(self.write("a.run", f"q Q0 a{mark}b 1 2.0 t\n"))
+            self.assertEqual(list(found["q".encode()][0]), [f"a{mark}b".encode()])
+
+
+class FormatsTest(TestCase):
+    def test_ranx_json(self):
+        path = self.write("a.json", json.dumps({"q1": {"a": 1, "b": 2.5, "c": 2.5}, "q2": {"x": -1}}))
+        self.assertEqual(outcome(path), {b"q1": ([b"c", b"b", b"a"], [2.5, 2.5, 1.0]), b"q2": ([b"x"], [-1.0])})
+        self.assertEqual(outcome(path, ties="input")[b"q1"][0], [b"b", b"c", b"a"])
+        qrels = self.write("qrels.json", '{"q1": {"a": 1, "b": -1}}')
+        found = runs.read_qrels(qrels)
+        self.assertEqual(found.judged, {b"q1": {b"a": 1, b"b": 0}})
+        self.assertIn("1 negative grade", found.warnings[0])
+
+    def test_wrong_json(self):
+        for text, expected in (('{"q": {"d": "1"}}', "query q, document d"), ('{"q": [1]}', "query q"), ("{}", "top level"), ("[]", "top level"),
+                               ('{"q": {"d": NaN}}', "NaN"), ('{"q": {"d": 1, "d": 2}}', "duplicate"), ('{"q": {"d": true}}', "expected a number"), ("{", "line 1")):
+            found = outcome(self.write("a.json", text))
+            self.assertIsInstance(found, str, text)
+            self.assertIn(expected, found)
+        for text, expected in (('{"q": {"d": 1.5}}', "integer"), ('{"q": {"d": 4}}', "0..3")):
+            self.assertIn(expected, qrels_outcome(self.write("q.json", text)))
+
+    def test_ms_marco(self):
+        path = self.write("a.tsv", "7\td1\t2\n7\td2\t1\n8\td1\t1\n")
+        self.assertEqual(outcome(path, marco=True), {b"7": ([b"d2", b"d1"], [-1, -2]), b"8": ([b"d1"], [-1])})
+        self.assertIn("a rank", outcome(self.write("a.tsv", "7\td1\t1.5\n"), marco=True))
+        self.assertIn("3 fields", outcome(self.write("a.tsv", "7 Q0 d1 1 1.5 t\n"), marco=True))
+
+    def test_warnings_of_qrels(self):
+        found = runs.read_qrels(self.write("a.qrels", "1 0 a 1\n1 0 a 1\n1 0 b -2\n1 0 c -1\n"))
+        self.assertEqual(found.judged, {b"1": {b"a": 1, b"b": 0, b"c": 0}})
+        self.assertEqual(len(found.warnings), 2)
+        self.assertIn("1 judgment repeated alike", found.warnings[0])
+        self.assertIn("2 negative grades", found.warnings[1])
+
+    def test_an_id_that_is_no_utf8_is_named(self):
+        with self.assertRaises(RecordError) as raised:
+            runs.text_of(b"caf\xe9", "a.run")
+        self.assertIn("caf\\xe9", str(raised.exception))
+
+    def test_the_stated_example_files_are_read(self):
+        for name in ("example.qrels", "old.trec", "new.trec"):
+            self.assertTrue((DATA / "runs" / name).is_file())

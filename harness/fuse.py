@@ -1,0 +1,126 @@
+"""Fuses runs by reciprocal rank: a document's score is the sum, over the runs, of 1 / (60 + its rank there).
+
+    python -m harness fuse RUN RUN… [--rrf 60] [--depth 50] [--dedupe TEXTS.jsonl] --output FUSED
+
+Cormack, Clarke and Büttcher 2009. Only ranks count, so the runs' scores need not be comparable.
+"""
+
+import sys
+from hashlib import sha256
+from math import fsum
+
+from harness.runs import Source, rankings, show, text_of
+from metrics import RecordError, decode_utf8, parse_json, quote, write_whole
+
+
+def fuse(ranked, constant, depth):
+    """[(document, score)] of rankings (lists of documents, best first), best first, at most depth.
+
+    >>> fuse([["a", "b"], ["b", "c"]], 60, 2)  # b: 1/62 + 1/61
+    [('b', 0.03252247488101534), ('a', 0.01639344262295082)]
+
+    Equal scores stand by document id descending, as trec_eval reads them.
+    """
+    parts = {}
+    for documents in ranked:
+        for rank, document in enumerate(documents, 1):
+            parts.setdefault(document, []).append(1 / (constant + rank))
+    scores = sorted(((fsum(part), document) for document, part in parts.items()), reverse=True)
+    return [(document, score) for score, document in scores[:depth]]
+
+
+def same_texts(ranked, groups):
+    """The rankings with documents of one text taken together: each text once, at its best rank.
+
+    The text goes by the id of its member that stands highest in any run, the smallest id among equals. A document whose text is
+    not known stands for itself. groups: {document: digest of its text}.
+    """
+    best = {}
+    for documents in ranked:
+        for rank, document in enumerate(documents, 1):
+            group = groups.get(document, document)
+            best[group] = min(best.get(group, (rank, document)), (rank, document))
+    return [list(dict.fromkeys(best[groups.get(document, document)][1] for document in documents)) for documents in ranked]
+
+
+def read_texts(path, wanted):
+    """{document: digest of its text} of a JSON Lines file of {"_id" or "id": …, "text": …}, for the wanted documents.
+
+    Texts are the same if they differ in white space alone.
+    """
+    digests = {}
+    with Source(path) as source:
+        for number, line in source.raw_lines():
+            place = f"{source.name}: line {number}"
+            passage = parse_json(decode_utf8(line, place), place)
+            name = passage.get("_id", passage.get("id")) if isinstance(passage, dict) else None
+            if not isinstance(name, str) or not isinstance(passage.get("text"), str):
+                raise RecordError(f'{place}: expected {{"_id": …, "text": …}}, both strings, got {quote(passage)}')
+            if name.encode() in wanted:
+                digests[name.encode()] = sha256(" ".join(passage["text"].split()).encode()).digest()
+    return digests
+
+
+def read_queries(paths, options):
+    """{query: [the documents of each run that has it]}, queries in the order in which they first appear."""
+    queries = {}
+    for place, path in enumerate(paths):
+        for query, documents, _ in rankings(path, options.ties, options.from_depth, options.drop_self, options.marco):
+            queries.setdefault(query, {})[place] = documents
+    return {query: list(ranked.values()) for query, ranked in queries.items()}
+
+
+def fused_lines(queries, groups, options):
+    """The lines of the fused run."""
+    for query, ranked in queries.items():
+        ranked = same_texts(ranked, groups) if groups else ranked
+        name = text_of(query, "query")
+        for rank, (document, score) in enumerate(fuse(ranked, options.rrf, options.depth), 1):
+            yield f"{name} Q0 {text_of(document, 'document')} {rank} {score!r} {options.tag}\n"
+
+
+def main(argv):
+    """Fuse runs and write the result."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if len(options.runs) < 2 and not options.dedupe:
+        parser.error("expected at least two runs")
+    if options.tag.split() != [options.tag]:
+        parser.error(f"--tag: expected a word, got {quote(options.tag)}")
+    queries = read_queries(options.runs, options)
+    partial = [query for query, ranked in queries.items() if len(ranked) < len(options.runs)]
+    if partial:
+        print(f"note: {len(partial):,} of {len(queries):,} queries are not in every run: {', '.join(map(show, partial[:5]))}", file=sys.stderr)
+    groups = {}
+    if options.dedupe:
+        wanted = {document for ranked in queries.values() for documents in ranked for document in documents}
+        groups = read_texts(options.dedupe, wanted)
+        if len(groups) < len(wanted):
+            print(f"note: {len(wanted) - len(groups):,} of {len(wanted):,} documents have no text in {options.dedupe} and stay", file=sys.stderr)
+    lines = list(fused_lines(queries, groups, options))
+    write_whole(options.output, "".join(lines))
+    print(f"{options.output}: {len(queries):,} queries, {len(lines):,} lines, from {len(options.runs)} runs")
+    return 0
+
+
+def _parser():
+    import argparse
+
+    def positive(text):
+        if int(text) < 1:
+            raise ValueError
+        return int(text)
+
+    parser = argparse.ArgumentParser(prog="python -m harness fuse", allow_abbrev=False, description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="TREC or ranx JSON, plain or gzipped")
+    parser.add_argument("--output", required=True, metavar="FUSED", help="the run that is written, in TREC format")
+    parser.add_argument("--rrf", type=positive, default=60, metavar="K", help="the constant that is added to each rank (60)")
+    parser.add_argument("--depth", type=positive, default=50, help="documents kept per query (50)")
+    parser.add_argument("--from-depth", type=positive, default=1000, help="documents taken from each run per query (1000)")
+    parser.add_argument("--dedupe", metavar="TEXTS.jsonl", help='{"_id": …, "text": …} a line; of documents with one text, one stays')
+    parser.add_argument("--ties", choices=["trec", "input"], default="trec", help="equal scores in the runs: docid descending, or file order (trec)")
+    parser.add_argument("--drop-self", action="store_true", help="remove the document whose id is the query's")
+    parser.add_argument("--marco", action="store_true", help="the runs have MS MARCO's three columns: qid docid rank")
+    parser.add_argument("--tag", default="rrf", help="the last column (rrf)")
+    return parser
