@@ -9,6 +9,9 @@ COMMANDS = {
     "judge": ("harness.judge", "grade answers with a model, report, calibrate the judge against people"),
     "labels": ("harness.labels", "make the reference of a record from two judges' labels, or check an extended one"),
     "record": ("harness.record", "turn runs and qrels into a record"),
+    "score": ("harness.score", "score runs against qrels"),
+    "export": ("harness.export", "write a record's judgments and rankings for other tools"),
+    "fuse": ("harness.fuse", "fuse runs by reciprocal rank"),
     "benchmark": ("harness.benchmark", "average benchmark results by suites, or audit published averages"),
     "spearman": ("harness.spearman", "rank correlation of gold and predicted scores"),
 }
