@@ -12,6 +12,9 @@ COMMANDS = {
     "score": ("harness.score", "score runs against qrels"),
     "export": ("harness.export", "write a record's judgments and rankings for other tools"),
     "fuse": ("harness.fuse", "fuse runs by reciprocal rank"),
+    "card": ("harness.card", "tie the numbers and tables of a model card or README to the records"),
+    "diff": ("harness.diff", "what changed between two versions of a record, and what moved each metric"),
+    "report": ("harness.report", "one page to explore the records"),
     "benchmark": ("harness.benchmark", "average benchmark results by suites, or audit published averages"),
     "spearman": ("harness.spearman", "rank correlation of gold and predicted scores"),
 }
