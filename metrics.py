@@ -51,7 +51,10 @@ def quote(value):
     """A value as an error shows it: JSON text of at most 60 characters, with its kind where that is not plain."""
     import json
 
-    text = value if isinstance(value, _Refused) else json.dumps(value, ensure_ascii=False)
+    try:
+        text = value if isinstance(value, _Refused) else json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        text = "a deeply nested value"
     kind = {str: " (a string)", list: " (a list)", dict: " (an object)"}.get(type(value), "")
     return (text if len(text) <= 60 else text[:57] + "...") + kind
 
@@ -111,10 +114,11 @@ def parse_json(text, name):
             raise RecordError(f"{name}: line {error.lineno} column {error.colno}: not valid JSON: {what}") from None
         except ValueError:
             value = json.loads(text, parse_int=integer, **hooks)
+        problems = [f"{name}: {place or 'top level'}: {why}" for place, why in _refusals(value, "")] if refused else ()
     except RecursionError:
         raise RecordError(f"{name}: nested too deeply") from None
-    if refused:
-        raise RecordError([f"{name}: {place or 'top level'}: {why}" for place, why in _refusals(value, "")])
+    if problems:
+        raise RecordError(problems)
     return value
 
 
@@ -214,7 +218,7 @@ def load_record(path):
 def parse_record(value, name, sha256=""):
     """The record in a parsed JSON value. Raises RecordError that lists every problem, each with its place."""
     reader, blocks = _Reader(), {}
-    for path, block in find_blocks(reader.object(value, "top level")):
+    for path, block in find_blocks(reader.object(value, "top level"), name):
         place = ".".join(path)
         read = reader.panel if _is_panel(block) else reader.checks if "checks" in block else reader.table
         blocks[place] = read(block, place)
@@ -229,14 +233,18 @@ def parse_record(value, name, sha256=""):
     return Record(os.path.basename(name), sha256, blocks, [f"{name}: {warning}" for warning in reader.warnings])
 
 
-def find_blocks(value, path=()):
+def find_blocks(value, name):
     """The (path, object) of every block in a record: panels, public tables, checks. Any other object is a section to walk into."""
-    if _is_panel(value) or value.keys() & {"datasets", "measure", "checks"}:
-        yield path, value
-    else:
-        for key, member in value.items():
-            if isinstance(member, dict):
-                yield from find_blocks(member, (*path, key))
+    sections, found = [((), value)], []
+    while sections:
+        path, section = sections.pop()
+        if _is_panel(section) or section.keys() & {"datasets", "measure", "checks"}:
+            found.append((path, section))
+        else:
+            sections += [((*path, key), member) for key, member in reversed(section.items()) if isinstance(member, dict)]
+        if len(path) > 100:
+            raise RecordError(f"{name}: nested too deeply: expected sections at most 100 deep")
+    return found
 
 
 def _is_panel(value):
@@ -558,7 +566,7 @@ def recall(cut):
 def ndcg(cut):
     """nDCG: DCG over the ideal DCG of the k best grades in the reference, over 1; 0 where the reference has no gain.
 
-    Retained [0, 3] at k = 2 of a reference with one 3 and one 1, exponential: (7 / log2 3) / (7 + 1 / log2 3) = 0.578766.
+    Retained [0, 3] at k = 2 of a reference with one 3 and one 1, exponential: (7 / log2 3) / (7 + 1 / log2 3) = 0.578764.
     """
     scores = cut.scores
     return ([scores[grades.rstrip(b"\0")] / ideal if ideal else 0.0 for grades, ideal in zip(cut.retained, cut.ideal)],
@@ -652,9 +660,9 @@ def t_tail(t, df):
     0.015392438073
     """
     square = t * t
-    if not square:
+    if square < 1e-300:
         return 1.0
-    a, b, x, rest = df / 2, 0.5, df / (df + square), square / (df + square)
+    a, b, x, rest = df / 2, 0.5, 1 / (1 + square / df), 1 / (1 + df / square)
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) - a * log1p(square / df) + b * log(rest))
     if x < (a + 1) / (a + b + 2):  # else the fraction converges fast on the other side only
         return front * _beta_fraction(a, b, x) / a
@@ -836,7 +844,8 @@ def _complete(family, tolerance=None):
                    else "every query differs by the same amount")
             undefined.append(f"{name}: no p-value: {why}")
         counts = {key: entry.pop(key) for key in ("wins", "ties", "losses")}
-        entry.update({key: rounded(entry[key]) for key in ("difference", "low", "high", "p")}, p_holm=rounded(p_holm), **counts)
+        entry.update({key: rounded(entry[key]) for key in ("difference", "low", "high")})
+        entry.update({key: None if p is None else float(f"{p:.10g}") for key, p in (("p", entry["p"]), ("p_holm", p_holm))}, **counts)
         if tolerance:
             entry["within_tolerance"] = None if entry["low"] is None else -tolerance <= entry["low"] and entry["high"] <= tolerance
     return undefined
@@ -1043,7 +1052,8 @@ def explain(panel, query, model, k):
         numerator, denominator = (column[index] for column in item.sums[model])
         value = ("not counted, since every position is excluded in some model" if not item.eligible[index] else
                  f"{numerator / denominator:.6f}" if denominator else "undefined, there is nothing to divide by")
-        lines += [f"  {label(item.metric, k)} = {value}"] * (item.cutoff is not None)
+        prefix = "" if item.cutoff else f" (over the first {panel.selected[model][index]})"
+        lines.append(f"  {label(item.metric, item.cutoff)} = {value}{prefix}")
     return "\n".join([*lines, ""])
 
 
@@ -1052,8 +1062,9 @@ def load_records(directory, names=()):
 
     names limits them to those records; notes name the JSON files that are no records. Raises RecordError that lists every problem.
     """
+    notes = []
     for folder in (os.fspath(directory), os.path.join(directory, "records")):
-        records, notes, problems, files = [], [], [], ()
+        records, problems, files = [], [], ()
         try:
             files = sorted(os.listdir(folder))
         except OSError as error:
@@ -1061,8 +1072,10 @@ def load_records(directory, names=()):
         for name in (file[:-5] for file in files if file.endswith(".json") and not file.endswith("-summary.json")):
             path = os.path.join(folder, name + ".json")
             try:
+                if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+                    raise RecordError(f"{path}: cannot be read: expected a file, got a pipe or a device")  # which could wait for ever
                 value, sha256 = read_json(path) if not names or name in names else ({}, "")
-                if name in names or isinstance(value, dict) and any(find_blocks(value)):
+                if name in names or isinstance(value, dict) and find_blocks(value, path):
                     records.append((path, parse_record(value, path, sha256)))
                 elif not names:
                     notes.append(f"{path}: skipped: no panel, public table or checks in it")
@@ -1080,10 +1093,13 @@ def load_records(directory, names=()):
 
 
 def _leaves(value):
-    """How many values a summary holds, without its signature."""
-    if isinstance(value, dict):
-        return sum(_leaves(member) for key, member in value.items() if key != "signature")
-    return sum(map(_leaves, value)) if isinstance(value, list) else 1
+    if isinstance(value, (dict, list)):
+        return sum(map(_leaves, value.values() if isinstance(value, dict) else value))
+    return 1
+
+
+def _size(summary):
+    return f"{_leaves(summary) - _leaves(summary['signature']):,} values"
 
 
 def verify(records, summaries, tolerance, whole_folder):
@@ -1092,9 +1108,9 @@ def verify(records, summaries, tolerance, whole_folder):
     for (_, record), summary in zip(records, summaries):
         name = record.name.removesuffix(".json") + "-summary.json"
         names.add(name)
-        if not os.path.exists(stored := os.path.join(folder, name)):
+        if not os.path.isfile(stored := os.path.join(folder, name)):
             found.append((name, "", MISSING, summary))
-            lines.append(f"{name}: missing: {record.name} has no summary; --write makes it")
+            lines.append(f"{name}: missing: {record.name} has no summary, a file of this name; --write makes it")
             continue
         own = list(differences(read_json(stored)[0], summary, tolerance))
         for place, old, new in own:
@@ -1102,8 +1118,7 @@ def verify(records, summaries, tolerance, whole_folder):
             changed = f" ({record.name} is not the file that the summary was made from)" * (place == "signature.sha256")
             lines.append(f"{name}: {place}: stored {quote(old)}, recomputed {quote(new)}{apart}{changed}")
         found += [(name, *difference) for difference in own]
-        lines.append(f"{name}: {len(own):,} differences in {_leaves(summary):,} values" if own
-                     else f"{name}: {_leaves(summary):,} values reproduced")
+        lines.append(f"{name}: {len(own):,} differences in {_size(summary)}" if own else f"{name}: {_size(summary)} reproduced")
     for name in sorted(os.listdir(folder or ".")) if whole_folder else ():
         if name.endswith("-summary.json") and name not in names:
             found.append((name, "", name, MISSING))
@@ -1122,7 +1137,7 @@ def write_summaries(records, summaries):
         changed = old != new.encode("utf-8")
         if changed:
             write_whole(target, new)
-        lines.append(f"{os.path.basename(target)}: {_leaves(summary):,} values {'written' if changed else 'unchanged'}")
+        lines.append(f"{os.path.basename(target)}: {_size(summary)} {'written' if changed else 'unchanged'}")
     return lines
 
 
