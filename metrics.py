@@ -187,12 +187,12 @@ def run_command(body):
         status, problems = 2, [f"error: the input is too large ({type(error).__name__})"]
     except KeyboardInterrupt:
         status, problems = 130, ["interrupted"]
-    try:
-        print(end="", flush=True)
-    except OSError:  # leave nothing for the interpreter to flush into a closed or full output
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    for problem in problems:
-        print(problem, file=sys.stderr)
+    for stream, lines in ((sys.stdout, []), (sys.stderr, problems)):
+        try:
+            if stream:
+                print(*lines, sep="\n", end="\n" * bool(lines), file=stream, flush=True)
+        except OSError:  # leave nothing for the interpreter to flush into a closed or full output
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return status
 
 
