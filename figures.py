@@ -141,6 +141,14 @@ def headline(cutoffs):
     return max((k for k in cutoffs if k <= 10), default=cutoffs[0])
 
 
+def landmarks(cutoffs):
+    """The cutoffs that are marked and named: all of a dozen, else as many as can stand side by side on a logarithmic axis."""
+    if len(cutoffs) <= 12:
+        return cutoffs
+    across = Scale(cutoffs[0], cutoffs[-1], 0, 246, log=True)
+    return [cutoffs[at] for at in spaced([across(k) for k in cutoffs], [text_width(f"{k:,}") for k in cutoffs])]
+
+
 def value_of(block, metric, k):
     """A model's value, or a comparison's entry, for a measure at a cutoff (None: it has none); None where there is none."""
     values = (block or {}).get(metric)
@@ -259,10 +267,11 @@ def depth_panel(figure, x, y, source, metric, series, strip):
     across = Scale(cutoffs[0], cutoffs[-1], x + 46, x + 292, log=True)
     down = Scale(0, 1, y + 142, y + 30)
     values = {model: [value_of(source.summary["models"][model], metric, k) for k in cutoffs] for model in series}
+    marked = landmarks(cutoffs)
     figure.text(x, y + 12, TITLES[metric], "ink", 14, True)
-    heading = [(f"k = {k}: ", "muted", False)]
+    heading = [(f"k = {k:,}:\u00a0", "muted", False)]  # a renderer may drop a plain space between two runs
     for model, style in series.items():
-        heading += [(" \u2192 ", "muted", False)] * (len(heading) > 1)
+        heading += [("\u00a0\u2192\u00a0", "muted", False)] * (len(heading) > 1)
         heading.append((score(value_of(source.summary["models"][model], metric, k)),
                         "muted" if style.role == "base" else style.role, style.role != "base"))
     figure.runs(across.end, y + 12, heading, anchor="end")
@@ -270,19 +279,19 @@ def depth_panel(figure, x, y, source, metric, series, strip):
     for model, style in series.items():
         points = [(across(k), None if missing(value) else down(value)) for k, value in zip(cutoffs, values[model])]
         figure.curve(points, style)
-        for point in points:
-            if point[1] is not None:
+        for cutoff, point in zip(cutoffs, points):
+            if point[1] is not None and cutoff in marked:
                 figure.mark(*point, style, small=True)
     ends = [(style, values[model][-1]) for model, style in series.items() if not missing(values[model][-1])]
     for (style, value), place in zip(ends, push([down(value) for _, value in ends], down.end, down.start + 4)):
         figure.text(across.end + 9, place + 12 * MIDDLE, score(value), style.role, bold=True)
     compared = comparison(source.summary, source.pair)
-    k_tick = lambda value: f"k = {value}" if value == cutoffs[0] else str(value)  # noqa: E731
+    k_tick = lambda value: f"k = {value:,}" if value == cutoffs[0] else f"{value:,}"  # noqa: E731
     if not compared:
-        figure.x_axis(across, cutoffs, y + 142, k_tick)
+        figure.x_axis(across, marked, y + 142, k_tick)
         return
     difference_strip(figure, y, across, [(k, value_of(compared, metric, k)) for k in cutoffs], strip)
-    figure.x_axis(across, cutoffs, y + 214, k_tick)
+    figure.x_axis(across, marked, y + 214, k_tick)
 
 
 def difference_strip(figure, y, across, entries, strip):
@@ -290,9 +299,9 @@ def difference_strip(figure, y, across, entries, strip):
     low, high = strip if strip != (0, 0) else (0, 0.01)
     down = Scale(low, high, y + (214 if low == 0 else 211), y + 170)
     fine = down.ticks(18)
-    values = [value for value in (fine[0], 0, fine[-1]) if value == 0 or abs(down(value) - down(0)) >= 14]
+    values = [value for value in sorted({fine[0], 0, fine[-1]}) if value == 0 or abs(down(value) - down(0)) >= 14]
     figure.text(across.start, y + 163, "Difference")
-    figure.y_axis(down, values, across.start, across.end, signed(fine), baseline=0)
+    figure.y_axis(down, values, across.start, across.end, signed(values), baseline=0)
     figure.band([(across(k), *(None if missing(entry[key]) else down(entry[key]) for key in ("high", "low"))) for k, entry in entries])
     points = [(across(k), None if missing(entry["difference"]) else down(entry["difference"])) for k, entry in entries]
     figure.curve(points, CHANGED)
@@ -310,10 +319,10 @@ def depth_description(source, models, compared):
     parts = []
     for metric in DEPTH_METRICS:
         for model in models:
-            values = ", ".join(f"{score(value_of(source.summary['models'][model], metric, k))} at {k}" for k in source.block.cutoffs)
+            values = ", ".join(f"{score(value_of(source.summary['models'][model], metric, k))} at {k}" for k in landmarks(source.block.cutoffs))
             parts.append(f"{TITLES[metric]} of {plain(model)}: {values}.")
         if compared:
-            values = ", ".join(f"{change_text(value_of(compared, metric, k))} at {k}" for k in source.block.cutoffs)
+            values = ", ".join(f"{change_text(value_of(compared, metric, k))} at {k}" for k in landmarks(source.block.cutoffs))
             parts.append(f"{TITLES[metric]}: {values}.")
     return " ".join(parts)
 
@@ -352,7 +361,8 @@ def draw_datasets(source):
     figure = Figure(source.name, datasets_title(source, rows), datasets_subtitle(table))
     figure.key(zip(SERIES, source.pair))
     draw_rows(figure, rows, label(table.measure, 200))
-    figure.paragraph(f"Change is {label(candidate, 200)} minus {label(base, 200)} with its paired 95% interval over queries; "
+    figure.paragraph(f"Change is {label(candidate, 200)} minus {label(base, 200)} with its paired 95% interval over queries"
+                     f"{' (the average has none)' if rows[-1].total else ''}; "
                      "grey where the interval includes 0, an orange diamond where it lies below.")
     return figure.svg(rows_description(rows, base, candidate))
 
@@ -395,7 +405,7 @@ def draw_models(source):
     panel, summary, k = source.block, source.summary, headline(source.block.cutoffs)
     name = metrics.label(MAIN, k)
     values = {model: value_of(summary["models"][model], MAIN, k) for model in panel.models}
-    figure = Figure(source.name, models_title(values, name), f"{name} over {count(summary['queries'], 'query', 'queries')}. {useful(panel)}")
+    figure = Figure(source.name, models_title(values, name) or f"{name} of {len(values)} models", f"{name} over {count(summary['queries'], 'query', 'queries')}. {useful(panel)}")
     based = {}
     for base, candidate in panel.comparisons:
         based.setdefault(candidate, base)
@@ -419,10 +429,10 @@ def draw_models(source):
 
 
 def models_title(values, name):
-    """Which model has the highest value, where there is one."""
+    """Which model has the highest value; None where there is no single one."""
     known = [value for value in values.values() if not missing(value)]
     if not known or known.count(max(known)) > 1:
-        return f"{name} of {len(values)} models"
+        return None
     best = next(model for model, value in values.items() if value == max(known))
     return f"{name_in_title(best)} has the highest {name} of {len(values)} models"
 
@@ -719,10 +729,12 @@ def draw_parity(source):
     panel, summary = source.block, source.summary
     base, candidate = source.pair
     compared = comparison(summary, source.pair)
-    groups = {TITLES[metric]: [(f"k = {k}", value_of(compared, metric, k)) for k in panel.cutoffs] for metric in metrics.METRICS}
+    shown = landmarks(panel.cutoffs)
+    groups = {TITLES[metric]: [(f"k = {k:,}", value_of(compared, metric, k)) for k in shown] for metric in metrics.METRICS}
+    entries = [value_of(compared, metric, k) for metric in metrics.METRICS for k in panel.cutoffs]
     if panel.selected:
-        groups[TITLES["selected_precision"]] = [("all", value_of(compared, "selected_precision", None))]
-    entries = [entry for group in groups.values() for _, entry in group]
+        entries.append(value_of(compared, "selected_precision", None))
+        groups[TITLES["selected_precision"]] = [("all", entries[-1])]
     tolerance = panel.tolerance
     decimals = max(3, 1 - int(f"{tolerance:e}".split("e")[1]))
     half = max(2 * tolerance, *map(abs, limits(entries)))
@@ -731,12 +743,13 @@ def draw_parity(source):
                     f"{label(candidate, 200, 13)} minus {label(base, 200, 13)} at cutoff k, over {count(summary['queries'], 'query', 'queries')}. "
                     f"{inside} of {count(len(entries), 'interval')} {'lies' if inside == 1 else 'lie'} wholly within \u00b1{tolerance:g}.")
     figure.y += 10
-    height = 18 * max(map(len, groups.values())) + 66
+    height = 18 * max(map(len, groups.values())) + 62
     for at, (name, group) in enumerate(groups.items()):
         parity_panel(figure, figure.left + 370 * (at % 2), figure.y + height * (at // 2), name, group, half, tolerance, decimals)
     figure.y += height * ((len(groups) + 1) // 2) - 8
     figure.paragraph(f"Shaded: the tolerance, \u00b1{tolerance:g}. Lines are paired 95% intervals over queries, grey where they reach beyond it. "
-                     "An orange diamond marks a difference over it.")
+                     "An orange diamond marks a difference over it." +
+                     (f" Drawn: {len(shown)} of {len(panel.cutoffs)} cutoffs." if len(shown) < len(panel.cutoffs) else ""))
     return figure.svg(" ".join(f"{name}: " + ", ".join(f"{change_text(entry, decimals)} at {where}" for where, entry in group) + "."
                                for name, group in groups.items()))
 
@@ -764,8 +777,11 @@ def parity_panel(figure, x, y, name, group, half, tolerance, decimals):
     top, bottom = y + 22, y + 22 + 18 * len(group)
     figure.text(x, y + 12, name, "ink", 14, True)
     figure.bar(across(-tolerance), top, across(tolerance), bottom, "base", "0.16")
-    figure.x_axis(across, [-tolerance, 0, tolerance], bottom,
-                  lambda value: "0" if value == 0 else change(value, len(f"{tolerance:g}".partition(".")[2])), top)
+    ticks = [-tolerance, 0, tolerance]
+    if across(tolerance) - across(0) > text_width(f"+{tolerance:g}0") / 2 + 6:
+        figure.x_axis(across, ticks, bottom, signed(ticks), top)
+    else:
+        figure.x_axis(across, [0], bottom, lambda value: f"\u00b1{tolerance:g}", top)
     figure.line(across(0), top, across(0), bottom, "axis")
     for at, (where, entry) in enumerate(group):
         middle = top + 18 * at + 9
@@ -896,7 +912,7 @@ def draw_scores(source):
     title = f"{measure} of {len(table.models)} models on {count(len(table.datasets), 'data set')}"
     if len(average["datasets"]) > 1:
         columns.append((f"Average ({len(average['datasets'])} sets)", average["means"]))
-        title = models_title(average["means"], f"average {measure}")
+        title = models_title(average["means"], f"average {measure}") or title
     cells = [best_cells([means.get(model) for model in table.models]) for _, means in columns]
     rows = [(label(model, 190, 13), list(row)) for model, row in zip(table.models, zip(*cells))]
     headers = [name for name, _ in columns]
@@ -973,7 +989,7 @@ def chosen(figures, name):
         return figures
     name = name.removesuffix(".svg")
     if name not in figures:
-        raise RecordError(f"--figure: no figure {metrics.quote(name)}; expected one of: {', '.join(sorted(figures))}")
+        raise RecordError(f'--figure: no figure "{plain(name)}"; expected one of: {", ".join(sorted(figures))}')
     return {name: figures[name]}
 
 

@@ -142,6 +142,7 @@ ADVANCES = (
     *[636] * 10, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656, 557, 863, 748,
     787, 603, 787, 695, 635, 611, 732, 684, 989, 685, 611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352,
     635, 634, 278, 278, 579, 278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838)
+OTHERS = {"\u00a0": 318, "\u2026": 1000, "\u2014": 1000}
 UNKNOWN, WIDE, EMOJI = 838, 1000, 1300
 BOLD = 1.12
 ELLIPSIS = "\u2026"
@@ -180,8 +181,8 @@ def advance(character):
     code = ord(character)
     if 32 <= code <= 126:
         return ADVANCES[code - 32]
-    if character in "\u2026\u2014":
-        return 1000
+    if character in OTHERS:
+        return OTHERS[character]
     from unicodedata import category, east_asian_width
 
     if category(character) in ("Mn", "Me", "Cf"):
@@ -199,18 +200,30 @@ def shorten(text, width, size=12, bold=False):
     if text_width(text, size, bold) <= width:
         return text
     room = width - text_width(ELLIPSIS, size, bold)
-    head, tail = fitting(text, room * 0.6, size, bold), fitting(text[::-1], room * 0.4, size, bold)[::-1]
-    return head.rstrip() + ELLIPSIS + tail.lstrip()
+    parts = clusters(text)
+    head, tail = fitting(parts, room * 0.6, size, bold), fitting(parts[::-1], room * 0.4, size, bold)[::-1]
+    return "".join(head).rstrip() + ELLIPSIS + "".join(tail).lstrip()
 
 
-def fitting(text, width, size, bold):
-    """The longest beginning of a text that fits the width and ends before a whole character, combining marks included."""
+def clusters(text):
+    """The text in pieces that are seen as one character: each with the marks that combine with it."""
+    parts = []
+    for character in text:
+        if parts and not advance(character):
+            parts[-1] += character
+        else:
+            parts.append(character)
+    return parts
+
+
+def fitting(parts, width, size, bold):
+    """The first of the pieces that fit the width together."""
     used = 0
-    for at, character in enumerate(text):
-        used += text_width(character, size, bold)
+    for at, part in enumerate(parts):
+        used += text_width(part, size, bold)
         if used > width:
-            return text[:at]
-    return text
+            return parts[:at]
+    return parts
 
 
 def wrap(text, width, size=12, bold=False):
@@ -226,10 +239,14 @@ def wrap(text, width, size=12, bold=False):
     return lines
 
 
-def balance(text, width, size=12, bold=False):
-    """The text wrapped into as few lines as fit the width, all about equally long."""
-    lines = wrap(text, width, size, bold)
-    while len(lines) > 1 and len(narrower := wrap(text, width := width - 10, size, bold)) == len(lines):
+def balance(text, width, size=12, bold=False, share=1):
+    """The text wrapped into as few lines as fit the width, the last one not shorter than this share of the width where possible."""
+    lines, narrow = wrap(text, width, size, bold), width
+    while len(lines) > 1 and text_width(lines[-1], size, bold) < share * width:
+        narrow -= 10
+        narrower = wrap(text, narrow, size, bold)
+        if len(narrower) > len(lines):
+            break
         lines = narrower
     return lines
 
@@ -291,9 +308,8 @@ def multiples(factor, power, first, last):
 
 
 def tick_decimals(values):
-    """How many decimals tell evenly spaced ticks apart: 1 for 0, 0.5, 1."""
-    step = min((after - before for before, after in zip(values, values[1:])), default=1)
-    return max(0, -math.floor(math.log10(step) + 1e-9))
+    """How many decimals the values need, at most 12: 1 for 0, 0.5, 1."""
+    return max(len(f"{value:.12f}".rstrip("0").partition(".")[2]) for value in values)
 
 
 def round_axis(low, high, start, end, pixels=80):
@@ -361,7 +377,7 @@ class Figure:
         self.y = PADDING
         self.elements = []
         self.classes = {}
-        self.paragraph(title, 18, "ink", True)
+        self.paragraph(title, 18, "ink", True, share=1)
         if subtitle:
             self.paragraph(subtitle, size=13)
 
@@ -393,9 +409,9 @@ class Figure:
         self.add("text", content, **{"class": self.paint(fill=fill)}, x=x, y=y, font_size=None if size == 12 else size,
                  font_weight="600" if bold else None, text_anchor=None if anchor == "start" else anchor)
 
-    def paragraph(self, text, size=12, fill="muted", bold=False):
-        """Wrapped text from margin to margin below what is there."""
-        for line in balance(text, self.right - self.left, size, bold):
+    def paragraph(self, text, size=12, fill="muted", bold=False, share=0.35):
+        """Wrapped text from margin to margin below what is there; see balance."""
+        for line in balance(text, self.right - self.left, size, bold, share):
             self.text(self.left, self.y + round(size * 0.8), line, fill, size, bold)
             self.y += size + 6
 
@@ -557,7 +573,7 @@ class Figure:
 
 
 def plain_tick(values):
-    """How evenly spaced ticks are written: all with the decimals that their step needs."""
+    """How ticks are written: all with as many decimals as one of them needs."""
     decimals = tick_decimals(values)
     return lambda value: score(value, decimals)
 
