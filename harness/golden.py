@@ -101,6 +101,7 @@ def add_run(commands):
     identity.add_argument("--code-version", metavar="TEXT", help="default: a hash of the search's source file")
     identity.add_argument("--cache", metavar="DIR", help="keep results, and use them again for the same configuration")
     out = run.add_argument_group("what is written")
+    out.add_argument("--base", metavar="RECORD", help="compare with an earlier run: its golden.json, or its --output folder")
     out.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="of the report on the screen")
     out.add_argument("--html", metavar="FILE", help="the report as one HTML page")
     out.add_argument("--output", metavar="DIR", help="records/golden.json, its summary, and the report in every form")
@@ -138,21 +139,30 @@ def report_gate(results, junit_path=None, stream=None):
 
 def measured_record(path):
     """The gate.Measured of a run's record, recomputed from its rankings."""
-    from harness.evaluation import MODEL, values_at
+    from harness.evaluation import values_at
     from harness.gate import Measured
-    from metrics import load_record, summarize_panel
+    from metrics import summarize_panel
+
+    panel, k, golden_sha256 = panel_of(path)
+    block = summarize_panel(panel._replace(cutoffs=tuple(sorted({k, panel.depth}))))
+    return Measured(golden_sha256, k, {kind: part["queries"] for kind, part in block["types"].items()},
+                    {"overall": values_at(block, k, panel.depth),
+                     **{kind: values_at(part, k, panel.depth) for kind, part in block["types"].items()}})
+
+
+def panel_of(path):
+    """(panel, k, golden set's SHA-256) of a run's record; path is the file or the run's output folder. Raises RecordError."""
+    from harness.evaluation import MODEL
+    from metrics import Panel, load_record
 
     if os.path.isdir(path):
         path = os.path.join(path, "records", "golden.json")
     panel = load_record(path).blocks.get("golden")
-    identity = panel.models.get(MODEL, {}) if panel else {}
+    identity = panel.models.get(MODEL, {}) if isinstance(panel, Panel) else {}
     k = identity.get("k")
-    if not panel or k not in panel.cutoffs or not panel.depth or not panel.types or "golden_sha256" not in identity:
+    if k not in getattr(panel, "cutoffs", ()) or not panel.depth or not panel.types or "golden_sha256" not in identity:
         raise RecordError(f"{path}: not the record of a golden run; expected one that golden run --output wrote")
-    block = summarize_panel(panel._replace(cutoffs=tuple(sorted({k, panel.depth}))))
-    return Measured(identity["golden_sha256"], k, {kind: part["queries"] for kind, part in block["types"].items()},
-                    {"overall": values_at(block, k, panel.depth),
-                     **{kind: values_at(part, k, panel.depth) for kind, part in block["types"].items()}})
+    return panel, k, identity["golden_sha256"]
 
 
 def run_ratchet(arguments):

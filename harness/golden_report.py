@@ -56,13 +56,25 @@ def reranking(evaluation):
     result = compare(*pairs)
     near, far = (sum(numerators) / len(numerators) for numerators, _ in pairs)
     if not result["wins"]:
-        sentence = f"hit@{wide} is no higher than hit@{k}: reranking the first {wide} could not raise hit@{k}."
+        sentence = f"hit@{k} and hit@{wide} are both {near:.3f}: reranking the first {wide} could not raise hit@{k}."
     else:
         could = "Reranking could pay" if result["difference"] >= 0.05 or (result["low"] or 0) > 0 else "Reranking could win little"
         sentence = (f"{could}: {result['wins']} of {len(evaluation.panel.ids)} questions have their first relevant chunk at rank "
                     f"{k + 1} to {wide}, so the best order of the first {wide} would lift hit@{k} from {near:.3f} to {far:.3f}.")
     return {"k": k, "wide": wide, "hit": near, "hit_wide": far, "difference": result["difference"],
             "low": result["low"], "high": result["high"], "sentence": sentence}
+
+
+def against(evaluation, base, name):
+    """The run compared with an earlier one, the panel of its record, question by question with paired 95% intervals."""
+    k = evaluation.k
+    before, after = sums_at(base, k, base.depth), sums_at(evaluation.panel, k, evaluation.depth)
+    order = [base.ids.index(question) for question in evaluation.panel.ids]
+    before = {metric: tuple([column[at] for at in order] for column in pair) for metric, pair in before.items()}
+    changed = list(zip(evaluation.panel.ids, before["hit"][0], after["hit"][0]))
+    return {"name": name, "metrics": {metric: compare(before[metric], after[metric]) for metric in ("hit", "recall", "mrr", "ndcg")},
+            "won": [question for question, old, new in changed if new > old],
+            "lost": [question for question, old, new in changed if new < old]}
 
 
 def warnings_of(evaluation, production_k, gaps):
@@ -117,6 +129,7 @@ def facts(report):
     yield "Tuning and holdout", [f"{entry['metric']}: {number(entry['tuning'])} and {number(entry['holdout'])}, difference "
                                  f"{signed(entry)}: {entry['verdict']}" for entry in report["holdout_gap"]]
     yield "Results", counted_lines(report)
+    yield "Compared with the base run", base_lines(report["base"]) if report.get("base") else []
     yield f"Missed at k = {k}", [line for row in report["missed"] for line in missed_lines(row)]
     yield "Unanswerable questions, not scored", [f"{row['id']}: {row['question']} -> {', '.join(row['retrieved'][:3]) or 'nothing'}"
                                                  for row in report["unanswerable"]]
@@ -145,6 +158,13 @@ def counted_lines(report):
         lines.append(f"{counted(report['fewer_than_k'])} got fewer than {report['k']} results: "
                      + ", ".join(report["fewer_than_k"][:10]))
     return lines
+
+
+def base_lines(base):
+    """What changed since an earlier run."""
+    lines = [f"{metric}: {signed(entry)}, {entry['wins']} won, {entry['ties']} tied, {entry['losses']} lost"
+             for metric, entry in base["metrics"].items()]
+    return lines + [f"{what}: {', '.join(base[key])}" for key, what in (("won", "now hit"), ("lost", "no longer hit")) if base[key]]
 
 
 def counted(questions):

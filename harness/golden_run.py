@@ -7,9 +7,10 @@ from typing import NamedTuple
 from harness.bm25 import BM25
 from harness.chunker import chunk_documents
 from harness.documents import as_id, read_chunks, read_documents
-from harness.evaluation import Evaluation, check_lengths, depth_for, evaluate_made
+from harness.evaluation import check_lengths, depth_for, evaluate_made
 from harness.files import canonical_hash, read_jsonl
 from harness.golden_items import golden_set, load_golden
+from harness.golden_report import against, report_of
 from harness.identity import Cache, check_metas, code_version
 from harness.normalize import normalizer, read_synonyms
 from harness.relevance import ChunkIndex
@@ -36,9 +37,13 @@ def run(arguments):
     source = source_of(arguments, chunks)
     configuration = configuration_of(arguments, golden, source, index_identity)
     check_floors(arguments, golden)
+    base = base_panel(arguments, golden)
+    make_folder(arguments.output and os.path.join(arguments.output, "records"))
     uses = note_holdout(arguments, golden, configuration)
     evaluation = evaluate_cached(arguments, golden, chunks, source, configuration)
-    return publish(arguments, evaluation, configuration, ChunkIndex(chunks), uses)
+    report = report_of(evaluation, configuration, ChunkIndex(chunks), arguments.production_k)
+    report["holdout_uses"], report["base"] = uses, base and against(evaluation, base, arguments.base)
+    return publish(arguments, evaluation, configuration, report)
 
 
 def check_arguments(arguments):
@@ -151,6 +156,29 @@ def check_floors(arguments, golden):
         check_same(read_floors(arguments.floors), Measured(golden.sha256, arguments.k, counts, {}), arguments.floors)
 
 
+def make_folder(path):
+    """Make the folder that results go to, before the search: nobody wants to hear afterwards that there is none."""
+    try:
+        if path:
+            os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be made: {error.strerror}") from None
+
+
+def base_panel(arguments, golden):
+    """The panel of the run to compare with, or None. Raises RecordError unless it is of the same questions."""
+    if not arguments.base:
+        return None
+    from harness.golden import panel_of
+
+    panel, _, golden_sha256 = panel_of(arguments.base)
+    if golden_sha256 != golden.sha256:
+        raise RecordError(f"{arguments.base}: a run on another golden set ({golden_sha256[:12]}…, not {golden.sha256[:12]}…)")
+    if panel.depth < arguments.k:
+        raise RecordError(f"{arguments.base}: its depth of {panel.depth} is below k = {arguments.k}")
+    return panel
+
+
 def note_holdout(arguments, golden, configuration):
     """Enter the use of holdout questions in their ledger, before the search; gives the number of uses, or None."""
     from harness.golden import LEDGER
@@ -188,26 +216,25 @@ def identity_of(configuration):
                                                 if value is not None and key not in ("search", "k", "depth", "unanswerable")}}
 
 
-def publish(arguments, evaluation: Evaluation, configuration, index, uses):
-    """Show and write the report, log the run, gate it; gives the exit status."""
-    from harness.golden_report import report_of
-
-    report = report_of(evaluation, configuration, index, arguments.production_k)
-    report["holdout_uses"] = uses
-    void = len(evaluation.errors) > arguments.max_errors
-    if not void and arguments.log:
-        from harness.runlog import add, entry_lines, entry_of, now
-
-        report["log"] = add(arguments.log, entry_of(evaluation, configuration, now()))
-        for line in entry_lines(report["log"]):
-            print(f"logged {line}" if not line.startswith(" ") else line, file=sys.stderr)
-    show(arguments.format, report)
+def publish(arguments, evaluation, configuration, report):
+    """Write and show the report, log the run, gate it; gives the exit status."""
     write_reports(arguments, evaluation, report)
-    if void:
+    show(arguments.format, report)
+    if len(evaluation.errors) > arguments.max_errors:
         print(f"error: {len(evaluation.errors)} of {len(evaluation.questions)} searches failed, more than --max-errors"
               f" {arguments.max_errors}; the first: {evaluation.errors[0]['id']}: {evaluation.errors[0]['error']}", file=sys.stderr)
         return 2
+    if arguments.log:
+        log_run(arguments.log, evaluation, configuration)
     return gated(arguments, evaluation)
+
+
+def log_run(folder, evaluation, configuration):
+    """Add the run to the log and say on stderr what the log says of it."""
+    from harness.runlog import add, entry_lines, entry_of, now
+
+    first, *rest = entry_lines(add(folder, entry_of(evaluation, configuration, now())))
+    print("\n".join([f"logged {first}", *rest]), file=sys.stderr)
 
 
 def gated(arguments, evaluation):
@@ -238,10 +265,6 @@ def write_reports(arguments, evaluation, report):
     if not arguments.output:
         return
     folder = os.path.join(arguments.output, "records")
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise RecordError(f"{folder}: cannot be made: {error.strerror}") from None
     record = os.path.join(folder, "golden.json")
     write_whole(record, dump_json(evaluation.record))
     write_whole(os.path.join(folder, "golden-summary.json"), dump_json(summarize(load_record(record))))

@@ -206,7 +206,7 @@ class Command(TestCase):
         result = self.golden("run", GOLDEN, "--search", "my_rag:interrupted", "--output", "out")
         self.assertEqual((result.returncode, result.stdout), (130, ""))
         self.assertNotIn("Traceback", result.stderr)
-        self.assertFalse((self.folder / "out").exists())
+        self.assertEqual(list((self.folder / "out").glob("**/*.json")), [])
 
     def test_results_made_elsewhere(self):
         lines = [json.dumps({"id": f"q{number}", "retrieved": ["tomatoes-2"]}) for number in range(1, 10)]
@@ -215,6 +215,25 @@ class Command(TestCase):
         report = json.loads(result.stdout)
         self.assertEqual(report["metrics"]["hit"], 0.2)
         self.assertEqual(report["errors"], [{"id": "q10", "error": "no result for this question"}])
+
+    def test_compared_with_an_earlier_run(self):
+        run = ("run", GOLDEN, "--docs", DOCS, "--split", "paragraph")
+        self.golden(*run, "--k", 1, "--output", "before")
+        result = self.golden(*run, "--size", 40, "--k", 1, "--base", "before", "--format", "json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        base = json.loads(result.stdout)["base"]
+        hit = base["metrics"]["hit"]
+        self.assertEqual((hit["wins"], hit["losses"]), (len(base["won"]), len(base["lost"])))
+        self.assertAlmostEqual(hit["difference"], (hit["wins"] - hit["losses"]) / 10)
+        self.assertLess(hit["difference"], 0)
+        shown = self.golden(*run, "--size", 40, "--k", 1, "--base", "before").stdout
+        self.assertIn("no longer hit: " + ", ".join(base["lost"]), shown)
+        for more, words in ((("--k", 11), "below k"), (("--base", GOLDEN), "not valid JSON"), (("--base", "nowhere"), "cannot be read")):
+            refused = self.golden(*run, "--base", "before", *more)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(words, refused.stderr)
+        other = self.write("golden.jsonl", GOLDEN.read_text().replace("sown indoors", "sown"))
+        self.assertIn("another golden set", self.golden("run", other, "--docs", DOCS, "--base", "before").stderr)
 
     def test_bad_usage(self):
         for arguments, words in (((), "nothing to search"), (("--docs", DOCS, "--k", 0), "k: expected"), (("--docs", DOCS, "--overlap", 900), "overlap"),
