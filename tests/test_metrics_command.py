@@ -22,7 +22,8 @@ X = {"grade": None, "excluded": True, "reason": "abstained"}
 RECORD = {
     "models": {"old": {"name": "Old"}, "new": {"name": "New"}}, "depth": 4, "cutoffs": [1, 3],
     "queries": [
-        {"id": "q1", "type": "fact", "reference_grade_counts": {"3": 1, "2": 1, "1": 2}, "rankings": {"old": [1, X, 3, 0], "new": [3, 2, 1]}},
+        {"id": "q1", "type": "fact", "reference_grade_counts": {"3": 1, "2": 1, "1": 2},
+         "rankings": {"old": [1, X, 3, 0], "new": [3, 2, 1]}},
         {"id": "q2", "type": "fact", "reference_grade_counts": {"2": 2}, "rankings": {"old": [0, 2], "new": [2, 0, 2]}},
         {"id": "q3", "type": "list", "reference_grade_counts": {"1": 1}, "rankings": {"old": [X, 1], "new": [1]}}]}
 TABLE = {"measure": "nDCG@10", "datasets": {"scifact": {"queries": 3, "scores": {"old": [0.5, 0.25, 1], "new": [0.5, 0.5, 1]}}}}
@@ -438,9 +439,11 @@ class Usage(CommandCase):
         explain = ["--explain", "x", "q", "--at"]
         for arguments, says in (
                 (["--colour"], "--colour"), (["--form", "json"], "--form"), (["--format", "html"], "html"), (["stray"], "stray"),
-                (["--tolerance", "-1"], "-1"), (["--tolerance", "nan"], "nan"), (["--tolerance", "inf"], "inf"), (["--tolerance", "x"], "x"),
+                (["--tolerance", "-1"], "-1"), (["--tolerance", "nan"], "nan"),
+                (["--tolerance", "inf"], "inf"), (["--tolerance", "x"], "x"),
                 (["--explain", "x"], "--explain"), (["--at", "3"], "--explain"), (["--model", "m"], "--explain"),
-                ([*explain, "0"], "at least 1"), ([*explain, "-1"], "at least 1"), ([*explain, "1.5"], "1.5"), ([*explain, "9" * 5000], "--at")):
+                ([*explain, "0"], "at least 1"), ([*explain, "-1"], "at least 1"), ([*explain, "1.5"], "1.5"),
+                ([*explain, "9" * 5000], "--at")):
             with self.subTest(arguments=arguments):
                 stream = io.StringIO()
                 with contextlib.redirect_stderr(stream), self.assertRaises(SystemExit) as stopped:
