@@ -42,7 +42,10 @@ class Item(NamedTuple):
 
 
 class GoldenSet(NamedTuple):
-    """Questions, the SHA-256 of their content (not of spaces, line ends or order), and warnings."""
+    """Questions, the SHA-256 of their content, and warnings.
+
+    The hash leaves out what changes nothing: order, spaces, line ends, and where a quoted span stands at the moment.
+    """
 
     name: str
     sha256: str
@@ -84,8 +87,14 @@ def golden_set(name, items, warnings=()):
     items = tuple(items)
     if not any(item.answerable for item in items):
         raise RecordError(f"{name}: no answerable question, so there is nothing to score; expected at least one")
-    content = canonical_hash([item.value for item in sorted(items, key=lambda item: item.id)])
+    content = canonical_hash([content_of(item) for item in sorted(items, key=lambda item: item.id)])
     return GoldenSet(name, content, items, tuple(warnings))
+
+
+def content_of(item):
+    """An item's object, its quoted spans without their places: an edit elsewhere in the document moves them."""
+    spans = [{"doc": span.doc, "quote": span.quote} if span.quote else span._asdict() for span in item.spans]
+    return {**item.value, "relevant_spans": spans} if spans else item.value
 
 
 class _Reader:

@@ -62,6 +62,10 @@ class LoadGolden(TestCase):
         self.assertEqual(load_golden(self.write("a.jsonl", "".join(reversed(lines)))).sha256, whole)
         changed = "".join(lines).replace("sown indoors", "sown outdoors")
         self.assertNotEqual(load_golden(self.write("b.jsonl", changed)).sha256, whole)
+        moved = "".join(lines).replace('"start": 12, "end": 46', '"start": 13, "end": 47')
+        self.assertEqual(load_golden(self.write("c.jsonl", moved)).sha256, whole)
+        unquoted = moved.replace(', "quote": "Sow tomato seeds indoors in March."', "")
+        self.assertNotEqual(load_golden(self.write("d.jsonl", unquoted)).sha256, whole)
 
     def test_several_files_are_one_set(self):
         one = self.write("one.jsonl", '{"id": 1, "question": "Why?", "relevant_chunks": ["c"]}\n')
