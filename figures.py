@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import metrics
 from metrics import TITLES, RecordError
-from svg_figures import (CHANGED, MIDDLE, NEUTRAL, SERIES, UNCHANGED, WORSENED, Figure, Scale, change, count, label, missing, plain, push,
+from svg_figures import (CHANGED, NEUTRAL, SERIES, UNCHANGED, WORSENED, Figure, Scale, change, count, label, missing, plain, push,
                          round_axis, score, spaced, text_width, tick_decimals)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -44,7 +44,7 @@ class Source(NamedTuple):
     pair: tuple | None  # (base, candidate)
 
 
-# ---- which figures ------------------------------------------------------------------------------------------------------
+# ---- which figures ---------------------------------------------------------------------------------------------------
 
 def plan(record):
     """[(Source, draw), …] for every figure that a record gets."""
@@ -134,7 +134,7 @@ def file_part(text):
     return "".join(character if character.isalnum() or character in "-_" else f"~{ord(character):x}~" for character in text)
 
 
-# ---- reading summaries --------------------------------------------------------------------------------------------------
+# ---- reading summaries -----------------------------------------------------------------------------------------------
 
 def headline(cutoffs):
     """The cutoff that titles and tables speak of: 10, else the largest below it, else the smallest."""
@@ -194,23 +194,34 @@ def useful(panel):
     return f"Useful means grade {panel.useful}{most}."
 
 
+def queries(summary):
+    return count(summary["queries"], "query", "queries")
+
+
 def name_in_title(model):
     return label(model, 250, 18, True)
 
 
-def pair_title(source, metric=MAIN):
+def in_two_columns(figure, items, height):
+    """(x, y, item) for panels of one height side by side, with the figure's y moved below them."""
+    top = figure.y
+    figure.y += height * ((len(items) + 1) // 2)
+    for at, item in enumerate(items):
+        yield figure.left + 370 * (at % 2), top + height * (at // 2), item
+
+
+def pair_title(source):
     """Who leads whom, by the headline measure and its interval."""
     if not source.pair:
         return f"{' and '.join(map(name_in_title, source.block.models))} over retrieval depth"
     base, candidate = map(name_in_title, source.pair)
     k = headline(source.block.cutoffs)
-    before, after = (value_of(source.summary["models"][model], metric, k) for model in source.pair)
-    known = verdict(value_of(comparison(source.summary, source.pair), metric, k))
-    if known is None:
-        return f"{candidate} against {base}: {metrics.label(metric, k)} {score(before)} \u2192 {score(after)}"
+    before, after = (score(value_of(source.summary["models"][model], MAIN, k)) for model in source.pair)
+    scores = f"{metrics.label(MAIN, k)} {before} \u2192 {after}"
+    known = verdict(value_of(comparison(source.summary, source.pair), MAIN, k))
     if known == 0:
-        return f"No clear difference: {candidate} against {base}, {metrics.label(metric, k)} {score(before)} \u2192 {score(after)}"
-    return f"{candidate} {'leads' if known > 0 else 'trails'} {base}: {metrics.label(metric, k)} {score(before)} \u2192 {score(after)}"
+        return f"No clear difference: {candidate} against {base}, {scores}"
+    return f"{candidate} {'against' if known is None else 'leads' if known > 0 else 'trails'} {base}: {scores}"
 
 
 def signed(values):
@@ -220,78 +231,85 @@ def signed(values):
 
 
 def columns_of(panel):
-    """The measures of a table: [(metric, cutoff), …], the main one first, all at the headline cutoff, then selected precision."""
-    k = headline(panel.cutoffs)
-    found = [(metric, k) for metric in sorted(metrics.METRICS, key=lambda metric: metric != MAIN)]
-    return found + ([("selected_precision", None)] if panel.selected else [])
+    """The measures of a table as (metric, cutoff): all at the headline cutoff, the main one first, then selected precision."""
+    return [(metric, headline(panel.cutoffs)) for metric in main_first()] + [("selected_precision", None)] * bool(panel.selected)
 
 
-# ---- score over depth ----------------------------------------------------------------------------------------------------
+def main_first():
+    return sorted(metrics.METRICS, key=lambda metric: metric != MAIN)
+
+
+# ---- score over depth ------------------------------------------------------------------------------------------------
 
 def draw_depth(source):
     """Two models (or one) over retrieval depth: four panels, each with the paired difference below."""
     panel, summary = source.block, source.summary
     models = source.pair or tuple(panel.models)
     compared = comparison(summary, source.pair)
+    series = dict(zip(models, SERIES[:2] if len(models) == 2 else SERIES[1:2]))
     figure = Figure(source.name, depth_title(source, compared),
-                    f"Score at retrieval depth k (log scale) over {count(summary['queries'], 'query', 'queries')}. {useful(panel)}")
-    series = SERIES[:2] if len(models) == 2 else SERIES[1:2]
-    figure.key(zip(series, models))
+                    f"Score at retrieval depth k (log scale) over {queries(summary)}. {useful(panel)}")
+    figure.key([(style, model) for model, style in series.items()])
     figure.y += 8
-    strip = limits([value_of(compared, metric, k) for metric in DEPTH_METRICS for k in panel.cutoffs])
-    pitch = 252 if compared else 190
-    for at, metric in enumerate(DEPTH_METRICS):
-        depth_panel(figure, figure.left + 370 * (at % 2), figure.y + pitch * (at // 2), source, metric, dict(zip(models, series)), strip)
-    figure.y += 2 * pitch - 4
-    notes = []
-    if compared:
-        notes.append(f"Difference is {label(models[1], 200)} minus {label(models[0], 200)}, with its paired 95% interval over queries.")
-    if partial := [f"{summary['eligible'][str(k)]:,} at k = {k}" for k in panel.cutoffs if summary["eligible"][str(k)] < summary["queries"]]:
-        notes.append(f"Queries with a graded position: {', '.join(partial[:3])}{' …' if len(partial) > 3 else ''}.")
-    figure.paragraph(" ".join(notes) or "A query without results counts as zero.")
+    strip = limits(value_of(compared, metric, k) for metric in DEPTH_METRICS for k in panel.cutoffs)
+    for x, y, metric in in_two_columns(figure, DEPTH_METRICS, 252 if compared else 190):
+        depth_panel(figure, x, y, source, metric, series)
+        across = Scale(panel.cutoffs[0], panel.cutoffs[-1], x + 46, x + 292, log=True)
+        if compared:
+            difference_strip(figure, y, across, [(k, value_of(compared, metric, k)) for k in panel.cutoffs], strip)
+        figure.x_axis(across, landmarks(panel.cutoffs), y + (214 if compared else 142),
+                      lambda k: f"k = {k:,}" if k == panel.cutoffs[0] else f"{k:,}")
+    figure.y -= 4
+    figure.paragraph(" ".join(depth_notes(summary, models, compared)))
     return figure.svg(depth_description(source, models, compared))
 
 
 def depth_title(source, compared):
     """ "X leads Y at every depth" where all four measures say so clearly, else the headline measure."""
-    known = {verdict(value_of(compared, metric, k)) for metric in DEPTH_METRICS for k in source.block.cutoffs} if compared else {None}
+    known = {verdict(value_of(compared, metric, k)) for metric in DEPTH_METRICS for k in source.block.cutoffs}
     if known not in ({1}, {-1}):
         return pair_title(source)
     base, candidate = map(name_in_title, source.pair)
     return f"{candidate} {'leads' if known == {1} else 'trails'} {base} at every depth"
 
 
-def depth_panel(figure, x, y, source, metric, series, strip):
-    """One measure: both lines over depth, the headline values, and the strip of differences."""
+def depth_notes(summary, models, compared):
+    """The footnote: what the difference is, and where not all queries count."""
+    if compared:
+        yield f"Difference is {label(models[1], 200)} minus {label(models[0], 200)}, with its paired 95% interval over queries."
+    partial = [f"{eligible:,} at k = {k}" for k, eligible in summary["eligible"].items() if eligible < summary["queries"]]
+    if partial:
+        yield f"Queries with a graded position: {', '.join(partial[:3])}{' …' if len(partial) > 3 else ''}."
+
+
+def depth_panel(figure, x, y, source, metric, series):
+    """One measure: its headline values, and a line over depth for each model."""
     cutoffs, k = source.block.cutoffs, headline(source.block.cutoffs)
     across = Scale(cutoffs[0], cutoffs[-1], x + 46, x + 292, log=True)
     down = Scale(0, 1, y + 142, y + 30)
     values = {model: [value_of(source.summary["models"][model], metric, k) for k in cutoffs] for model in series}
-    marked = landmarks(cutoffs)
     figure.text(x, y + 12, TITLES[metric], "ink", 14, True)
-    heading = [(f"k = {k:,}:\u00a0", "muted", False)]  # a renderer may drop a plain space between two runs
+    heading = [(f"k = {k:,}:", "muted", False)]
     for model, style in series.items():
-        heading += [("\u00a0\u2192\u00a0", "muted", False)] * (len(heading) > 1)
-        heading.append((score(value_of(source.summary["models"][model], metric, k)),
-                        "muted" if style.role == "base" else style.role, style.role != "base"))
+        arrow = "\u00a0\u2192\u00a0" if len(heading) > 1 else "\u00a0"  # a renderer may drop a plain space between two runs
+        role = "muted" if style.role == "base" else style.role
+        heading += [(arrow, "muted", False), (score(values[model][cutoffs.index(k)]), role, role != "muted")]
     figure.runs(across.end, y + 12, heading, anchor="end")
     figure.y_axis(down, [0, 0.5, 1], across.start, across.end, baseline=0)
     for model, style in series.items():
         points = [(across(k), None if missing(value) else down(value)) for k, value in zip(cutoffs, values[model])]
-        figure.curve(points, style)
-        for cutoff, point in zip(cutoffs, points):
-            if point[1] is not None and cutoff in marked:
-                figure.mark(*point, style, small=True)
+        draw_line(figure, points, style, [k in landmarks(cutoffs) for k in cutoffs])
     ends = [(style, values[model][-1]) for model, style in series.items() if not missing(values[model][-1])]
     for (style, value), place in zip(ends, push([down(value) for _, value in ends], down.end, down.start + 4)):
-        figure.text(across.end + 9, place + 12 * MIDDLE, score(value), style.role, bold=True)
-    compared = comparison(source.summary, source.pair)
-    k_tick = lambda value: f"k = {value:,}" if value == cutoffs[0] else f"{value:,}"  # noqa: E731
-    if not compared:
-        figure.x_axis(across, marked, y + 142, k_tick)
-        return
-    difference_strip(figure, y, across, [(k, value_of(compared, metric, k)) for k in cutoffs], strip)
-    figure.x_axis(across, marked, y + 214, k_tick)
+        figure.level(across.end + 9, place, score(value), style.role, bold=True)
+
+
+def draw_line(figure, points, style, marked):
+    """A series' line, with its marker on each point that is marked."""
+    figure.curve(points, style)
+    for point, mark in zip(points, marked):
+        if mark and not missing(point[1]):
+            figure.mark(*point, style, small=True)
 
 
 def difference_strip(figure, y, across, entries, strip):
@@ -302,32 +320,31 @@ def difference_strip(figure, y, across, entries, strip):
     values = [value for value in sorted({fine[0], 0, fine[-1]}) if value == 0 or abs(down(value) - down(0)) >= 14]
     figure.text(across.start, y + 163, "Difference")
     figure.y_axis(down, values, across.start, across.end, signed(values), baseline=0)
-    figure.band([(across(k), *(None if missing(entry[key]) else down(entry[key]) for key in ("high", "low"))) for k, entry in entries])
+    figure.band([(across(k), *(None if missing(entry[end]) else down(entry[end]) for end in ("high", "low")))
+                 for k, entry in entries])
     points = [(across(k), None if missing(entry["difference"]) else down(entry["difference"])) for k, entry in entries]
-    figure.curve(points, CHANGED)
-    if len(points) == 1 and points[0][1] is not None:
-        figure.mark(*points[0], CHANGED, small=True)
-        if not missing(entries[0][1]["low"]):
-            figure.whisker(points[0][0], down(entries[0][1]["low"]), down(entries[0][1]["high"]))
+    draw_line(figure, points, CHANGED, [len(points) == 1])
     last = entries[-1][1]
+    if len(points) == 1 and not missing(last["low"]):
+        figure.whisker(points[0][0], down(last["low"]), down(last["high"]))
     if not missing(last["difference"]):
-        figure.text(across.end + 9, points[-1][1] + 12 * MIDDLE, change(last["difference"]), colour_of(last).role, bold=True)
+        figure.level(across.end + 9, points[-1][1], change(last["difference"]), colour_of(last).role, bold=True)
 
 
 def depth_description(source, models, compared):
     """Every plotted value in words."""
-    parts = []
+    parts, marked = [], landmarks(source.block.cutoffs)
     for metric in DEPTH_METRICS:
         for model in models:
-            values = ", ".join(f"{score(value_of(source.summary['models'][model], metric, k))} at {k}" for k in landmarks(source.block.cutoffs))
-            parts.append(f"{TITLES[metric]} of {plain(model)}: {values}.")
+            values = (f"{score(value_of(source.summary['models'][model], metric, k))} at {k}" for k in marked)
+            parts.append(f"{TITLES[metric]} of {plain(model)}: {', '.join(values)}.")
         if compared:
-            values = ", ".join(f"{change_text(value_of(compared, metric, k))} at {k}" for k in landmarks(source.block.cutoffs))
-            parts.append(f"{TITLES[metric]}: {values}.")
+            values = (f"{change_text(value_of(compared, metric, k))} at {k}" for k in marked)
+            parts.append(f"{TITLES[metric]}: {', '.join(values)}.")
     return " ".join(parts)
 
 
-# ---- rows: data sets or models, with scores on the left and changes on the right -----------------------------------------------
+# ---- rows: data sets or models, with scores on the left and changes on the right -------------------------------------
 
 class Row(NamedTuple):
     """A row of a dumbbell figure; what is None was not measured."""
@@ -405,7 +422,8 @@ def draw_models(source):
     panel, summary, k = source.block, source.summary, headline(source.block.cutoffs)
     name = metrics.label(MAIN, k)
     values = {model: value_of(summary["models"][model], MAIN, k) for model in panel.models}
-    figure = Figure(source.name, models_title(values, name) or f"{name} of {len(values)} models", f"{name} over {count(summary['queries'], 'query', 'queries')}. {useful(panel)}")
+    figure = Figure(source.name, models_title(values, name) or f"{name} of {len(values)} models",
+                    f"{name} over {queries(summary)}. {useful(panel)}")
     based = {}
     for base, candidate in panel.comparisons:
         based.setdefault(candidate, base)
@@ -417,7 +435,8 @@ def draw_models(source):
     rows = []
     for model, value in values.items():
         entry = value_of(comparison(summary, (based.get(model), model)), MAIN, k)
-        named = label(model, 200, 13) if one_base or model not in based else f"{label(model, 110, 13)} vs {label(based[model], 70, 13)}"
+        compared = not one_base and model in based
+        named = f"{label(model, 110, 13)} vs {label(based[model], 70, 13)}" if compared else label(model, 200, 13)
         rows.append(Row(named, *((None, value) if model in based else (value, None)), entry))
     figure.key([(SERIES[0], panel.comparisons[0][0]), (SERIES[1], "compared with it")] if one_base else
                [(SERIES[0], "only compared against"), (SERIES[1], "compared")])
@@ -463,105 +482,113 @@ def draw_rows(figure, rows, measure):
 
 def draw_row(figure, row, y, left, right):
     """One row, its middle at y."""
-    figure.text(figure.left, y + 13 * MIDDLE, row.label, "ink", 13, row.total)
+    figure.level(figure.left, y, row.label, "ink", 13, row.total)
     marks = sorted((value, style) for value, style in zip((row.base, row.candidate), SERIES) if not missing(value))
     if len(marks) == 2:
         figure.line(left(marks[0][0]), y, left(marks[1][0]), y, "base", 2)
     for value, style in sorted(marks, key=lambda mark: mark[1] is SERIES[1]):
         figure.mark(left(value), y, style)
         before = len(marks) == 2 and (value, style) == marks[0]
-        figure.text(left(value) + (-10 if before else 10), y + 12 * MIDDLE, score(value), style.role,
+        figure.level(left(value) + (-10 if before else 10), y, score(value), style.role,
                     bold=style is SERIES[1], anchor="end" if before else "start")
     if row.entry and not missing(row.entry["difference"]):
         style = colour_of(row.entry)
         if not missing(row.entry["low"]):
             figure.interval(right(row.entry["low"]), right(row.entry["high"]), y, style.role)
         figure.mark(right(row.entry["difference"]), y, style)
-        figure.text(figure.right, y + 12 * MIDDLE, change(row.entry["difference"]), style.role, bold=True, anchor="end")
+        figure.level(figure.right, y, change(row.entry["difference"]), style.role, bold=True, anchor="end")
     elif row.note:
         figure.bar(figure.right + 4, y - 8, figure.right - 6 - text_width(row.note), y + 8, "card")
-        figure.text(figure.right, y + 12 * MIDDLE, row.note, anchor="end")
+        figure.level(figure.right, y, row.note, anchor="end")
 
 
 def rows_description(rows, base, candidate):
     """Every row in words."""
     parts = []
     for row in rows:
-        values = [f"{plain(model) + ' ' if model else ''}{score(value)}" for model, value in ((base, row.base), (candidate, row.candidate))
-                  if not missing(value)]
-        parts.append(f"{row.label}: {', '.join([*values, *([change_text(row.entry)] if row.entry else []), *([row.note] if row.note else [])])}.")
+        said = [f"{plain(model)} {score(value)}" if model else score(value)
+                for model, value in ((base, row.base), (candidate, row.candidate)) if not missing(value)]
+        said += [change_text(row.entry)] * bool(row.entry) + [row.note] * bool(row.note)
+        parts.append(f"{row.label}: {', '.join(said)}.")
     return " ".join(parts)
 
 
-# ---- score over embedding width --------------------------------------------------------------------------------------------
+# ---- score over embedding width --------------------------------------------------------------------------------------
+
+class WidthPanel(NamedTuple):
+    """Scores in the order of the widths, and a band: the full width's score plus the interval of the difference from it."""
+
+    name: str
+    values: list
+    band: list  # (low, high) a width, (None, None) where it was not compared with the full one
+
 
 def draw_widths(source):
     """One model at several embedding widths: a panel a measure (or a data set), with a line at 99% of the full width."""
     order = sorted(source.widths, key=source.widths.get)
-    full = order[-1]
-    panels = width_panels(source, order)
-    span = max(0.02, *(high - low for low, high in map(width_reach, panels.values())))
-    name, (values, _) = next(iter(panels.items()))
-    if isinstance(source.block, metrics.Table):
+    widths = [source.widths[model] for model in order]
+    is_table = isinstance(source.block, metrics.Table)
+    panels = table_width_panels(source, order) if is_table else measure_width_panels(source, order)
+    span = max(0.02, *(high - low for low, high in map(width_reach, panels)))
+    if is_table:
         measure = label(source.block.measure, 200, 18, True)
-        name = f"average {measure}" if name.startswith("Average of ") else f"{measure} on {name}"
-    figure = Figure(source.name, widths_title(name, [source.widths[model] for model in order], values), width_subtitle(source))
+        averaged = len(source.summary["average"]["datasets"]) > 1
+        title = widths_title(f"average {measure}" if averaged else f"{measure} on {panels[0].name}", widths, panels[0].values)
+        subtitle = f"Mean {label(source.block.measure, 200)} at embedding width (log scale)."
+    else:
+        title = widths_title(panels[0].name, widths, panels[0].values)
+        subtitle = f"Score at embedding width (log scale) over {queries(source.summary)}. {useful(source.block)}"
+    figure = Figure(source.name, title, subtitle)
     figure.y += 10
-    height = 190
-    for at, (name, panel) in enumerate(panels.items()):
-        width_panel(figure, figure.left + 370 * (at % 2), figure.y + height * (at // 2), name, panel, source, order, span)
-    figure.y += height * ((len(panels) + 1) // 2) - 4
-    figure.paragraph(f"Dotted: {KEPT:.0%} of the score at full width ({source.widths[full]:,}). Band: paired 95% interval of the difference "
-                     "to full width. The vertical scale is the same in all panels.")
-    return figure.svg(" ".join(f"{name}: " + ", ".join(f"{score(value)} at {source.widths[model]:,}" for model, value in zip(order, values)) + "."
-                               for name, (values, _) in panels.items()))
+    for x, y, panel in in_two_columns(figure, panels, 190):
+        width_panel(figure, x, y, panel, widths, span)
+    figure.y -= 4
+    figure.paragraph(f"Dotted: {KEPT:.0%} of the score at full width ({widths[-1]:,}). Band: paired 95% interval of the "
+                     "difference to full width. The vertical scale is the same in all panels.")
+    return figure.svg(" ".join(f"{panel.name}: " + ", ".join(
+        f"{score(value)} at {width:,}" for width, value in zip(widths, panel.values)) + "." for panel in panels))
 
 
-def width_subtitle(source):
-    if isinstance(source.block, metrics.Table):
-        return f"Mean {label(source.block.measure, 200)} at embedding width (log scale)."
-    return f"Score at embedding width (log scale) over {count(source.summary['queries'], 'query', 'queries')}. {useful(source.block)}"
+def measure_width_panels(source, order):
+    """A panel's measures, each a WidthPanel."""
+    panels, k, models = [], headline(source.block.cutoffs), source.summary["models"]
+    for metric in main_first():
+        values = [value_of(models[model], metric, k) for model in order]
+        band = width_band(source.summary, order, values[-1], lambda found: value_of(found, metric, k))
+        panels.append(WidthPanel(metrics.label(metric, k), values, band))
+    return panels
 
 
-def width_panels(source, order):
-    """{panel name: (values, band), …} in the order of the widths; the band is where the full width's score
-    plus the interval of the difference lies, (None, None) where the two were not compared."""
-    full = order[-1]
+def table_width_panels(source, order):
+    """The average over the data sets that all widths share, and each data set, as a WidthPanel."""
+    average, panels = source.summary["average"], []
+    if len(average["datasets"]) > 1:
+        values = [average["means"][model] for model in order]
+        panels.append(WidthPanel(f"Average of {len(average['datasets'])} data sets", values, [(None, None)] * len(order)))
+    for name, block in source.summary["datasets"].items():
+        values = [block["means"].get(model) for model in order]
+        band = width_band(block, order, values[-1], lambda found: found)
+        panels.append(WidthPanel(f"{label(name, 110, 14, True)} ({block['queries']:,})", values, band))
+    return panels
 
-    def read(means, block, metric=None, k=None):
-        band = []
-        for model in order:
-            found = comparison(block, (full, model)), comparison(block, (model, full))
-            ahead, behind = (value_of(entry, metric, k) if metric else entry for entry in found)
-            if missing(means[-1]):
-                band.append((None, None))
-            elif model == full:
-                band.append((means[-1], means[-1]))
-            elif ahead and not missing(ahead["low"]):
-                band.append((means[-1] + ahead["low"], means[-1] + ahead["high"]))
-            elif behind and not missing(behind["low"]):
-                band.append((means[-1] - behind["high"], means[-1] - behind["low"]))
-            else:
-                band.append((None, None))
-        return means, band
 
-    summary = source.summary
-    if isinstance(source.block, metrics.Table):
-        panels = {}
-        if len(summary["average"]["datasets"]) > 1:
-            average = summary["average"]
-            panels[f"Average of {count(len(average['datasets']), 'data set')}"] = read([average["means"][model] for model in order], {"comparisons": []})
-        for name, block in summary["datasets"].items():
-            panels[f"{label(name, 110, 14, True)} ({block['queries']:,})"] = read([block["means"].get(model) for model in order], block)
-        return panels
-    k = headline(source.block.cutoffs)
-    return {metrics.label(metric, k): read([value_of(summary["models"][model], metric, k) for model in order], summary, metric, k)
-            for metric in sorted(metrics.METRICS, key=lambda metric: metric != MAIN)}
+def width_band(block, order, full, read):
+    """(low, high) a width: the full score plus the interval of the difference from it, whichever of the two is the base."""
+    band = []
+    for model in order:
+        ahead, behind = (read(comparison(block, pair)) for pair in ((order[-1], model), (model, order[-1])))
+        if model == order[-1]:
+            band.append((full, full))
+        elif missing(full) or missing((ahead or behind or {}).get("low")):
+            band.append((None, None))
+        else:
+            band.append((full + ahead["low"], full + ahead["high"]) if ahead else (full - behind["high"], full - behind["low"]))
+    return band
 
 
 def width_reach(panel):
     """The lowest and the highest of a panel's values and its band."""
-    known = [value for value in [*panel[0], *(end for ends in panel[1] for end in ends)] if not missing(value)]
+    known = [value for value in [*panel.values, *(end for ends in panel.band for end in ends)] if not missing(value)]
     return min(known, default=0), max(known, default=0)
 
 
@@ -577,47 +604,42 @@ def smallest_kept(widths, values):
 
 def widths_title(name, widths, values):
     """How much of the full width's score is kept by the narrowest width that keeps 99%, or else by the widest narrower one."""
-    kept = smallest_kept(widths, values)
-    if not kept or not values[-1]:
+    kept, full = smallest_kept(widths, values), values[-1]
+    at = widths.index(kept) if kept and kept < widths[-1] else len(widths) - 2
+    if not kept or not full or missing(values[at]):
         return f"{name} at {len(widths)} embedding widths"
-    at = widths.index(kept) if kept < widths[-1] else len(widths) - 2
-    if missing(values[at]):
-        return f"{name} at {len(widths)} embedding widths"
-    share = "all" if values[at] >= values[-1] else f"{int(1000 * values[at] / values[-1]) / 10:g}%"
+    share = "all" if values[at] >= full else f"{int(1000 * values[at] / full) / 10:g}%"
     return f"{widths[at]:,} of {widths[-1]:,} dimensions keep {share} of {name}"
 
 
-def width_panel(figure, x, y, name, panel, source, order, span):
+def width_panel(figure, x, y, panel, widths, span):
     """One line over the widths, its values below the axis under its points."""
-    values, band = panel
-    widths = [source.widths[model] for model in order]
+    values = panel.values
     across = Scale(widths[0], widths[-1], x + 56, x + 316, log=True)
     low, high = width_reach(panel)
     floor = max(0, high - span)
     down = Scale(floor, floor + span, y + 122, y + 32)
-    figure.text(x, y + 12, name, "ink", 14, True)
+    figure.text(x, y + 12, panel.name, "ink", 14, True)
     figure.y_axis(down, down.ticks(34), across.start - 8, across.end + 8)
     figure.x_axis(across, widths, y + 130, "{:,}".format)
     if low == high == 0:
-        figure.text((across.start + across.end) / 2, y + 76, "no value" if all(map(missing, values)) else "all 0", anchor="middle")
+        said = "no value" if all(map(missing, values)) else "all 0"
+        figure.text((across.start + across.end) / 2, y + 76, said, anchor="middle")
     kept = smallest_kept(widths, values)
     if kept is not None:
         line = down(KEPT * values[-1])
         figure.line(across.start - 8, line, across.end + 8, line, "base", 1.6, "1.5 3")
-        figure.text(x + 324, y + 12, f"{KEPT:.0%} kept down to {kept:,}" if kept < widths[-1] else f"{KEPT:.0%} kept only at {kept:,}", anchor="end")
-    figure.band([(across(width), *(None if missing(end) else down(end) for end in reversed(ends))) for width, ends in zip(widths, band)])
-    points = [(across(width), None if missing(value) else down(value)) for width, value in zip(widths, values)]
-    figure.curve(points, CHANGED)
-    for point in points:
-        if point[1] is not None:
-            figure.mark(*point, CHANGED, small=True)
-    labels = [score(value) for value in values]
+        figure.text(x + 324, y + 12, f"{KEPT:.0%} kept {'down to' if kept < widths[-1] else 'only at'} {kept:,}", anchor="end")
     places = [across(width) for width in widths]
+    figure.band([(at, *(None if missing(end) else down(end) for end in reversed(ends))) for at, ends in zip(places, panel.band)])
+    points = [(at, None if missing(value) else down(value)) for at, value in zip(places, values)]
+    draw_line(figure, points, CHANGED, [True] * len(points))
+    labels = [score(value) for value in values]
     for at in spaced(places, [text_width(text, 12, True) for text in labels], 3):
         figure.text(places[at], y + 163, labels[at], "candidate", anchor="middle", bold=True)
 
 
-# ---- a chain of steps --------------------------------------------------------------------------------------------------------
+# ---- a chain of steps ------------------------------------------------------------------------------------------------
 
 def draw_waterfall(source):
     """Models in a chain, each one step from the one before: scores in columns, then what each step adds or loses."""
@@ -626,10 +648,10 @@ def draw_waterfall(source):
     steps = list(zip(models, models[1:]))
     found = [comparison(summary, step) for step in steps]
     figure = Figure(source.name, waterfall_title(steps, [value_of(block, MAIN, k) for block in found], k),
-                    f"One step at a time, over {count(summary['queries'], 'query', 'queries')}. {useful(panel)}")
+                    f"One step at a time, over {queries(summary)}. {useful(panel)}")
+    whole = comparison(summary, (models[0], models[-1]))
     rows = [WaterfallRow(metrics.label(*name), [value_of(summary["models"][model], *name) for model in models],
-                         [value_of(block, *name) for block in found], value_of(comparison(summary, (models[0], models[-1])), *name))
-            for name in columns_of(panel)]
+                         [value_of(block, *name) for block in found], value_of(whole, *name)) for name in columns_of(panel)]
     numbers = {3: 66, 4: 56, 5: 48}[len(models)]
     names = 112 + numbers * len(models) + 12  # where the names of the steps begin
     across, values = round_axis(*limits(entry for row in rows for entry in row.reach()), names + 184, figure.right - 62)
@@ -646,18 +668,19 @@ def draw_waterfall(source):
         waterfall_row(figure, row, figure.y + height / 2, across, numbers, names, [candidate for _, candidate in steps])
         figure.y += height
     figure.y = bottom + 30
-    figure.paragraph(f"The steps lead from {' to '.join(label(model, 230) for model in models)}. Each bar starts where the one above ends. "
-                     "Lines are paired 95% intervals of a step over queries: blue above 0, orange below 0, grey where they include 0.")
+    figure.paragraph(f"The steps lead from {' to '.join(label(model, 230) for model in models)}. Each bar starts where the one "
+                     "above ends. Lines are paired 95% intervals of a step over queries: blue above 0, orange below 0, grey "
+                     "where they include 0.")
     return figure.svg(" ".join(row.words(models) for row in rows))
 
 
 class WaterfallRow(NamedTuple):
-    """One measure: the models' values, the steps' entries, and the entry of the whole way where it was compared."""
+    """One measure: the models' values, the steps' entries, and the entry of the whole way."""
 
     name: str
     values: list
     steps: list
-    whole: dict | None
+    whole: dict
 
     def starts(self):
         """Where each step starts: the change up to there."""
@@ -672,13 +695,11 @@ class WaterfallRow(NamedTuple):
         return [{key: None if missing(entry[key]) else start + entry[key] for key in ("difference", "low", "high")}
                 for start, entry in zip(self.starts(), self.steps)]
 
-    def total(self):
-        return None if missing(self.values[0]) or missing(self.values[-1]) else self.values[-1] - self.values[0]
-
     def words(self, models):
+        """The row as a sentence."""
         values = ", ".join(f"{plain(model)} {score(value)}" for model, value in zip(models, self.values))
         steps = ", ".join(f"{plain(model)}: {change_text(entry)}" for model, entry in zip(models[1:], self.steps))
-        return f"{self.name}: {values}; {steps}; in total {change(self.total())}."
+        return f"{self.name}: {values}; {steps}; in total {change(self.whole['difference'])}."
 
 
 def waterfall_title(steps, entries, k):
@@ -699,19 +720,19 @@ def waterfall_title(steps, entries, k):
 
 def waterfall_row(figure, row, y, across, numbers, names, models):
     """One measure, its middle at y: the values, then a bar a step."""
-    figure.text(figure.left, y + 13 * MIDDLE, row.name, "ink", 13)
+    figure.level(figure.left, y, row.name, "ink", 13)
     for at, value in enumerate(row.values):
-        figure.text(112 + numbers * (at + 1), y + 12 * MIDDLE, score(value), "ink", anchor="end")
+        figure.level(112 + numbers * (at + 1), y, score(value), "ink", anchor="end")
     middle = y - 21 * (len(models) - 1) / 2
     for model, entry, start, moved in zip(models, row.steps, row.starts(), row.reach()):
-        figure.text(names, middle + 12 * MIDDLE, label(model, 114))
+        figure.level(names, middle, label(model, 114))
         role = colour_of(entry).role
-        figure.text(names + 168, middle + 12 * MIDDLE, change(entry["difference"]), role, bold=True, anchor="end")
+        figure.level(names + 168, middle, change(entry["difference"]), role, bold=True, anchor="end")
         change_bar(figure, across, start, moved, middle, role)
         if model != models[-1] and not missing(entry["difference"]):
             figure.line(across(moved["difference"]), middle + 7, across(moved["difference"]), middle + 14, "muted")
         middle += 21
-    figure.text(figure.right, y + 12 * MIDDLE, change(row.total()), colour_of(row.whole).role if row.whole else "ink", bold=True, anchor="end")
+    figure.level(figure.right, y, change(row.whole["difference"]), colour_of(row.whole).role, bold=True, anchor="end")
 
 
 def change_bar(figure, across, start, entry, y, role):
@@ -722,7 +743,7 @@ def change_bar(figure, across, start, entry, y, role):
         figure.interval(across(entry["low"]), across(entry["high"]), y, role)
 
 
-# ---- parity -------------------------------------------------------------------------------------------------------------------
+# ---- parity ----------------------------------------------------------------------------------------------------------
 
 def draw_parity(source):
     """Two models that should be the same: every difference against the tolerance."""
@@ -740,18 +761,17 @@ def draw_parity(source):
     half = max(2 * tolerance, *map(abs, limits(entries)))
     inside = sum(entry.get("within_tolerance") is True for entry in entries)
     figure = Figure(source.name, parity_title(source, entries),
-                    f"{label(candidate, 200, 13)} minus {label(base, 200, 13)} at cutoff k, over {count(summary['queries'], 'query', 'queries')}. "
-                    f"{inside} of {count(len(entries), 'interval')} {'lies' if inside == 1 else 'lie'} wholly within \u00b1{tolerance:g}.")
+                    f"{label(candidate, 200, 13)} minus {label(base, 200, 13)} at cutoff k, over {queries(summary)}. {inside} of "
+                    f"{count(len(entries), 'interval')} {'lies' if inside == 1 else 'lie'} wholly within \u00b1{tolerance:g}.")
     figure.y += 10
-    height = 18 * max(map(len, groups.values())) + 62
-    for at, (name, group) in enumerate(groups.items()):
-        parity_panel(figure, figure.left + 370 * (at % 2), figure.y + height * (at // 2), name, group, half, tolerance, decimals)
-    figure.y += height * ((len(groups) + 1) // 2) - 8
-    figure.paragraph(f"Shaded: the tolerance, \u00b1{tolerance:g}. Lines are paired 95% intervals over queries, grey where they reach beyond it. "
-                     "An orange diamond marks a difference over it." +
+    for x, y, (name, group) in in_two_columns(figure, list(groups.items()), 18 * max(map(len, groups.values())) + 62):
+        parity_panel(figure, x, y, name, group, half, tolerance, decimals)
+    figure.y -= 8
+    figure.paragraph(f"Shaded: the tolerance, \u00b1{tolerance:g}. Lines are paired 95% intervals over queries, grey where they "
+                     "reach beyond it. An orange diamond marks a difference over it." +
                      (f" Drawn: {len(shown)} of {len(panel.cutoffs)} cutoffs." if len(shown) < len(panel.cutoffs) else ""))
-    return figure.svg(" ".join(f"{name}: " + ", ".join(f"{change_text(entry, decimals)} at {where}" for where, entry in group) + "."
-                               for name, group in groups.items()))
+    return figure.svg(" ".join(f"{name}: " + ", ".join(
+        f"{change_text(entry, decimals)} at {where}" for where, entry in group) + "." for name, group in groups.items()))
 
 
 def is_over(entry, tolerance):
@@ -785,19 +805,19 @@ def parity_panel(figure, x, y, name, group, half, tolerance, decimals):
     figure.line(across(0), top, across(0), bottom, "axis")
     for at, (where, entry) in enumerate(group):
         middle = top + 18 * at + 9
-        figure.text(x + 42, middle + 12 * MIDDLE, where, anchor="end")
+        figure.level(x + 42, middle, where, anchor="end")
         over = is_over(entry, tolerance)
         style = WORSENED if over else CHANGED if entry.get("within_tolerance") else UNCHANGED
         if not missing(entry["low"]):
             figure.interval(across(entry["low"]), across(entry["high"]), middle, style.role)
         if not missing(entry["difference"]):
             figure.mark(across(entry["difference"]), middle, style, small=True)
-        figure.text(x + 314, middle + 12 * MIDDLE, change(entry["difference"], decimals), style.role, bold=over, anchor="end")
+        figure.level(x + 314, middle, change(entry["difference"], decimals), style.role, bold=over, anchor="end")
         if over:
-            figure.text(x + 319, middle + 12 * MIDDLE, "over", style.role, bold=True)
+            figure.level(x + 319, middle, "over", style.role, bold=True)
 
 
-# ---- before and new -------------------------------------------------------------------------------------------------------------
+# ---- before and new --------------------------------------------------------------------------------------------------
 
 VERDICTS = {1: "better", -1: "worse", 0: "no clear difference", None: "too few to tell"}
 
@@ -807,14 +827,14 @@ def draw_table(source):
     panel, summary = source.block, source.summary
     base, candidate = source.pair
     compared = comparison(summary, source.pair)
-    rows = [(metrics.label(*name), *(value_of(summary["models"][model], *name) for model in source.pair), value_of(compared, *name))
-            for name in columns_of(panel)]
+    blocks = [*(summary["models"][model] for model in source.pair), compared]
+    rows = [(metrics.label(*name), *(value_of(block, *name) for block in blocks)) for name in columns_of(panel)]
     figure = Figure(source.name, pair_title(source),
-                    f"{label(base, 250, 13)} before, {label(candidate, 250, 13)} new, over {count(summary['queries'], 'query', 'queries')}. "
-                    f"{useful(panel)}")
+                    f"{label(base, 250, 13)} before, {label(candidate, 250, 13)} new, over {queries(summary)}. {useful(panel)}")
     across, values = round_axis(*limits(entry for *_, entry in rows), 402, 582)
     figure.y += 8
-    for x, text, anchor in ((20, "Measure", "start"), (226, "Before", "end"), (296, "New", "end"), (374, "Change", "end"), (610, "Verdict", "start")):
+    for x, text, anchor in ((20, "Measure", "start"), (226, "Before", "end"), (296, "New", "end"), (374, "Change", "end"),
+                            (610, "Verdict", "start")):
         figure.text(x, figure.y + 12, text, "ink", bold=True, anchor=anchor)
     figure.y += 22
     bottom = figure.y + 30 * len(rows)
@@ -823,17 +843,18 @@ def draw_table(source):
     for name, before, after, entry in rows:
         figure.line(figure.left, figure.y, figure.right, figure.y)
         middle, role = figure.y + 15, colour_of(entry).role
-        figure.text(20, middle + 13 * MIDDLE, name, "ink", 13)
-        figure.text(226, middle + 13 * MIDDLE, score(before), "muted", 13, anchor="end")
-        figure.text(296, middle + 13 * MIDDLE, score(after), "ink", 13, True, anchor="end")
-        figure.text(374, middle + 13 * MIDDLE, change(entry["difference"]), role, 13, True, anchor="end")
+        figure.level(20, middle, name, "ink", 13)
+        figure.level(226, middle, score(before), "muted", 13, anchor="end")
+        figure.level(296, middle, score(after), "ink", 13, True, anchor="end")
+        figure.level(374, middle, change(entry["difference"]), role, 13, True, anchor="end")
         change_bar(figure, across, 0, entry, middle, role)
-        figure.text(610, middle + 13 * MIDDLE, table_verdict(entry), role, bold=verdict(entry) not in (0, None))
+        figure.level(610, middle, table_verdict(entry), role, bold=verdict(entry) not in (0, None))
         figure.y += 30
     figure.y = bottom + 30
     figure.paragraph("Lines are paired 95% intervals over queries; better or worse is said where the interval leaves out 0.")
-    return figure.svg(" ".join(f"{name}: {score(before)} before, {score(after)} new, {change_text(entry)}, {table_verdict(entry)}."
-                               for name, before, after, entry in rows))
+    return figure.svg(" ".join(
+        f"{name}: {score(before)} before, {score(after)} new, {change_text(entry)}, {table_verdict(entry)}."
+        for name, before, after, entry in rows))
 
 
 def table_verdict(entry):
@@ -842,7 +863,7 @@ def table_verdict(entry):
     return VERDICTS[verdict(entry)]
 
 
-# ---- shaded tables ----------------------------------------------------------------------------------------------------------------
+# ---- shaded tables ---------------------------------------------------------------------------------------------------
 
 class Cell(NamedTuple):
     """A cell of a shaded table: a score, its change from another model, and whether it is the best of its kind."""
@@ -860,15 +881,17 @@ def draw_types(source):
     kinds = sorted(summary["types"], key=lambda kind: (-(value_of(summary["types"][kind]["models"][shown], MAIN, k) or 0), kind))
     names = [f"{label(kind, 120, 13)} ({summary['types'][kind]['queries']:,})" for kind in kinds]
     blocks = [summary["types"][kind] for kind in kinds]
-    if len(models) > 2 or len(models) > bool(source.pair) + 1:
+    note = "The stronger the blue, the higher the score."
+    if len(models) > bool(source.pair) + 1:
         headers, what = models, metrics.label(MAIN, k)
         cells = [best_cells([value_of(block["models"][model], MAIN, k) for model in models]) for block in blocks]
-        title, note = best_title(models, cells, k), "The best model of each type is bold. The stronger the blue, the higher the score."
+        title, note = best_title(models, cells, what), f"The best model of each type is bold. {note}"
     else:
-        headers, what = [metrics.label(*column) for column in columns_of(panel)], "Scores"
+        columns = columns_of(panel)
+        headers, what = [metrics.label(*column) for column in columns], "Scores"
         cells = [[Cell(value_of(block["models"][shown], *column), value_of(comparison(block, source.pair), *column))
-                  for column in columns_of(panel)] for block in blocks]
-        title, note = types_title(shown, kinds, [row[0].value for row in cells], k), "The stronger the blue, the higher the score."
+                  for column in columns] for block in blocks]
+        title = types_title(shown, kinds, [row[0].value for row in cells], k)
         if source.pair:
             note = (f"Score of {label(shown, 200)}, below it the change from {label(source.pair[0], 200)}, "
                     "bold where its paired 95% interval leaves out 0.")
@@ -885,12 +908,12 @@ def best_cells(values):
     return [Cell(value, best=value == best) for value in values]
 
 
-def best_title(models, cells, k):
+def best_title(models, cells, name):
     """Which model is best on the most query types."""
     wins = [sum(row[at].best for row in cells) for at in range(len(models))]
     if wins.count(max(wins)) > 1:
-        return f"{metrics.label(MAIN, k)} by query type and model"
-    return f"{name_in_title(models[wins.index(max(wins))])} has the best {metrics.label(MAIN, k)} on {max(wins)} of {count(len(cells), 'query type')}"
+        return f"{name} by query type and model"
+    return f"{name_in_title(models[wins.index(max(wins))])} has the best {name} on {max(wins)} of {count(len(cells), 'query type')}"
 
 
 def types_title(model, kinds, values, k):
@@ -906,20 +929,23 @@ def draw_scores(source):
     """A public table of more than two models: models by data sets."""
     table, summary = source.block, source.summary
     average = summary["average"]
-    shared = count(len(average["datasets"]), "data set")
-    columns = [(f"{label(name, 80, 12, True)} ({block['queries']:,})", block["means"]) for name, block in summary["datasets"].items()]
+    shared, of = len(average["datasets"]), len(table.datasets)
     measure = label(table.measure, 200, 18, True)
-    title = f"{measure} of {len(table.models)} models on {count(len(table.datasets), 'data set')}"
-    if len(average["datasets"]) > 1:
-        columns.append((f"Average ({len(average['datasets'])} sets)", average["means"]))
+    title = f"{measure} of {count(len(table.models), 'model')} on {count(of, 'data set')}"
+    headers = [f"{label(name, 80, 12, True)} ({block['queries']:,})" for name, block in summary["datasets"].items()]
+    note = "The best of each column is bold. The stronger the blue, the higher the score."
+    means = [block["means"] for block in summary["datasets"].values()]
+    if shared > 1:
+        means.append(average["means"])
+        headers.append(f"Average ({shared} sets)")
         title = models_title(average["means"], f"average {measure}") or title
-    cells = [best_cells([means.get(model) for model in table.models]) for _, means in columns]
+    if 1 < shared < of:
+        note += f" The average is over the {shared} data sets measured with every model."
+    cells = [best_cells([scores.get(model) for model in table.models]) for scores in means]
     rows = [(label(model, 190, 13), list(row)) for model, row in zip(table.models, zip(*cells))]
-    headers = [name for name, _ in columns]
-    figure = Figure(source.name, title, "Mean over the queries of each data set (their number in brackets).")
+    figure = Figure(source.name, title, datasets_subtitle(table))
     draw_grid(figure, rows, headers)
-    figure.paragraph("The best of each column is bold. The stronger the blue, the higher the score." +
-                     (f" The average is over the {shared} measured with every model." if 1 < len(average["datasets"]) < len(table.datasets) else ""))
+    figure.paragraph(note)
     return figure.svg(grid_description(rows, headers))
 
 
@@ -935,7 +961,7 @@ def draw_grid(figure, rows, headers):
     for first in range(0, len(headers), fit):
         figure.headers([(left + width * (at + 0.5) - 1, name) for at, name in enumerate(headers[first:first + fit])], width - 6)
         for name, cells in rows:
-            figure.text(figure.left, figure.y + height / 2 - 1 + 13 * MIDDLE, name, "ink", 13)
+            figure.level(figure.left, figure.y + height / 2 - 1, name, "ink", 13)
             for at, cell in enumerate(cells[first:first + fit]):
                 grid_cell(figure, left + width * at, width, height, cell)
             figure.y += height
@@ -946,7 +972,7 @@ def grid_cell(figure, x, width, height, cell):
     """One value, with its change below where there is one; a missing value says so."""
     if missing(cell.value):
         text = UNMEASURED if text_width(UNMEASURED) < width else score(None)
-        figure.text(x + width / 2 - 1, figure.y + height / 2 - 1 + 12 * MIDDLE, text, anchor="middle")
+        figure.level(x + width / 2 - 1, figure.y + height / 2 - 1, text, anchor="middle")
         return
     lines = [(score(cell.value), 13, cell.best)]
     if cell.entry:
@@ -957,12 +983,15 @@ def grid_cell(figure, x, width, height, cell):
 
 def grid_description(rows, headers):
     """Every cell in words."""
-    return " ".join(f"{name}: " + ", ".join(
-        f"{plain(header)} {UNMEASURED if missing(cell.value) else score(cell.value)}{f', {change_text(cell.entry)}' if cell.entry else ''}"
-        for header, cell in zip(headers, cells)) + "." for name, cells in rows)
+    said = []
+    for name, cells in rows:
+        values = (f"{plain(header)} {UNMEASURED if missing(cell.value) else score(cell.value)}"
+                  + (f", {change_text(cell.entry)}" if cell.entry else "") for header, cell in zip(headers, cells))
+        said.append(f"{name}: {'; '.join(values)}.")
+    return " ".join(said)
 
 
-# ---- the command line ----------------------------------------------------------------------------------------------------
+# ---- the command line ------------------------------------------------------------------------------------------------
 
 def planned(directory):
     """{name: (Source, draw)} for every record in a directory. Raises RecordError with the problems of all of them."""
@@ -974,7 +1003,8 @@ def planned(directory):
         for source, draw in plan(record):
             other = taken.setdefault(source.name.casefold(), path)
             if source.name.casefold() in map(str.casefold, figures):
-                problems.append(f"{path}: its figure {source.name}.svg has the name of one from {other}; rename a record, section or model")
+                problems.append(f"{path}: its figure {source.name}.svg has the name of one from {other};"
+                                " rename a record, section or model")
             figures[source.name] = source, draw
     if problems:
         raise RecordError(problems)
@@ -1001,11 +1031,12 @@ def draw(figures):
 def stored_figures(folder):
     """The SVG files of a folder by name."""
     try:
-        return {name: metrics.read_bytes(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".svg")}
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".svg"))
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise RecordError(f"{folder}: cannot be read: {error.strerror}") from None
+    return {name: metrics.read_bytes(os.path.join(folder, name)) for name in names}
 
 
 def differences(drawn, stored, extra):
@@ -1020,10 +1051,12 @@ def main(argv=None):
     import argparse
 
     parser = argparse.ArgumentParser(prog="figures.py", description="Draw the figures of retrieval records.")
-    parser.add_argument("--directory", default=os.path.join(HERE, "records"), help="the records, or a folder with a folder records in it")
-    parser.add_argument("--output", default=os.path.join(HERE, "figures"), help="where the figures go (default: figures beside figures.py)")
+    parser.add_argument("--directory", default=os.path.join(HERE, "records"),
+                        help="the records, or a folder with a folder records in it (default: records beside figures.py)")
+    parser.add_argument("--output", default=os.path.join(HERE, "figures"),
+                        help="where the figures go (default: figures beside figures.py)")
     parser.add_argument("--figure", metavar="NAME", help="only this figure")
-    parser.add_argument("--check", action="store_true", help="write nothing; name each file that is missing, extra or not current")
+    parser.add_argument("--check", action="store_true", help="write nothing; name each missing, extra or outdated file")
     options = parser.parse_args(argv)
     every = planned(options.directory)
     drawn = draw(chosen(every, options.figure))
@@ -1043,7 +1076,8 @@ def main(argv=None):
         metrics.write_whole(os.path.join(options.output, name), text)
         print(os.path.join(options.output, name))
     for name in sorted(stored.keys() - {f"{name}.svg" for name in every}):
-        print(f"{os.path.join(options.output, name)}: extra, no record has this figure; delete it if it is an old one", file=sys.stderr)
+        path = os.path.join(options.output, name)
+        print(f"note: {path}: no record has this figure; delete it if it is an old one", file=sys.stderr)
     return 0
 
 

@@ -7,8 +7,8 @@ scales     Scale, ticks, round_axis, spaced, push
 drawing    Figure: a card with title and subtitle, and the marks, axes, cells and keys on it
 
     figure = Figure("speed", "Speed by size", "Mean of 5 runs, in seconds")
-    scale = Scale(0, 2, 100, 700)
-    figure.x_axis(scale, scale.ticks(), figure.y + 40)
+    scale, values = round_axis(0, 1.7, 100, 700)
+    figure.x_axis(scale, values, figure.y + 40)
     figure.mark(scale(1.5), figure.y + 20, SERIES[1])
     figure.y += 60
     text = figure.svg("One run took 1.5 seconds.")
@@ -21,7 +21,7 @@ import re
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-# ---- colours ----------------------------------------------------------------------------------------------------------
+# ---- colours ---------------------------------------------------------------------------------------------------------
 
 # role -> (on a light page, on a dark page)
 COLOURS = {
@@ -36,7 +36,6 @@ COLOURS = {
     "third": ("#b84a00", "#f0a03c"),
     "fourth": ("#007a5c", "#2fbf95"),
 }
-WORSE = "third"
 
 
 class Series(NamedTuple):
@@ -96,7 +95,7 @@ def ink_over(role, opacity):
     return tuple(chosen)
 
 
-# ---- numbers ----------------------------------------------------------------------------------------------------------
+# ---- numbers ---------------------------------------------------------------------------------------------------------
 
 MINUS = "\u2212"
 
@@ -133,7 +132,7 @@ def missing(value):
     return value is None or value != value
 
 
-# ---- text -------------------------------------------------------------------------------------------------------------
+# ---- text ------------------------------------------------------------------------------------------------------------
 
 # Advances of DejaVu Sans, the widest likely fallback, per 1000 em for the characters 32 to 126: whatever font a reader
 # has, text takes no more room than this.
@@ -240,7 +239,7 @@ def wrap(text, width, size=12, bold=False):
 
 
 def balance(text, width, size=12, bold=False, share=1):
-    """The text wrapped into as few lines as fit the width, the last one not shorter than this share of the width where possible."""
+    """The text wrapped into as few lines as fit the width, the last one at least this share of it long where possible."""
     lines, narrow = wrap(text, width, size, bold), width
     while len(lines) > 1 and text_width(lines[-1], size, bold) < share * width:
         narrow -= 10
@@ -252,7 +251,7 @@ def balance(text, width, size=12, bold=False, share=1):
 
 
 def fold(text, width, size=12, bold=False, most=3):
-    """A name as at most so many lines that fit the width, broken at its spaces, hyphens and the like; what is left is shortened."""
+    """A name as at most so many lines that fit the width, broken at spaces, hyphens and the like; what is left is shortened."""
     lines = [""]
     for piece in re.findall(r"[^-_/. ]*[-_/. ]?", plain(text)):
         if lines[-1] and len(lines) < most and text_width((lines[-1] + piece).rstrip(), size, bold) > width:
@@ -261,7 +260,7 @@ def fold(text, width, size=12, bold=False, most=3):
     return [label(line, width, size, bold) for line in lines]
 
 
-# ---- scales -----------------------------------------------------------------------------------------------------------
+# ---- scales ----------------------------------------------------------------------------------------------------------
 
 class Scale:
     """Maps values from low to high onto pixels from start to end, linearly or by their logarithm.
@@ -355,7 +354,7 @@ def push(positions, low, high, gap=14):
     return pushed
 
 
-# ---- drawing ----------------------------------------------------------------------------------------------------------
+# ---- drawing ---------------------------------------------------------------------------------------------------------
 
 PADDING = 20
 MIDDLE = 0.36  # of the size: from the middle of a line of text down to its baseline
@@ -399,6 +398,10 @@ class Figure:
     def text(self, x, y, value, fill="muted", size=12, bold=False, anchor="start"):
         """A text with its baseline at y; anchor "start", "middle" or "end" says which part of it x is."""
         self.runs(x, y, [(value, fill, bold)], size, anchor)
+
+    def level(self, x, y, value, fill="muted", size=12, bold=False, anchor="start"):
+        """A text with its middle at y, beside a mark or a tick there."""
+        self.text(x, y + size * MIDDLE, value, fill, size, bold, anchor)
 
     def runs(self, x, y, runs, size=12, anchor="start"):
         """One line of text made of runs: [(text, colour role, bold), …]."""
@@ -461,12 +464,6 @@ class Figure:
         self.add("path", **{"class": self.paint(stroke=role)}, fill="none", stroke_width=width, d="".join(map(path_of, (
             [(x, y1), (x, y2)], [(x - cap, y1), (x + cap, y1)], [(x - cap, y2), (x + cap, y2)]))))
 
-    def arrow(self, x1, x2, y, role="muted"):
-        """A thin arrow from x1 to x2."""
-        tip = 4 if x2 > x1 else -4
-        self.add("path", **{"class": self.paint(stroke=role)}, fill="none", stroke_width=1.4,
-                 d=path_of([(x1, y), (x2, y)]) + path_of([(x2 - tip, y - 3), (x2, y), (x2 - tip, y + 3)]))
-
     # -- parts --
 
     def y_axis(self, scale, values, x1, x2, text=None, baseline=None):
@@ -475,7 +472,7 @@ class Figure:
         for value in values:
             y = scale(value)
             self.line(x1, y, x2, y, "axis" if value == baseline else "grid")
-            self.text(x1 - 8, y + 12 * MIDDLE, text(value), anchor="end")
+            self.level(x1 - 8, y, text(value), anchor="end")
 
     def x_axis(self, scale, values, y, text=None, top=None):
         """An axis along y with ticks and as many labels as there is room for; with a top, grid lines up to there."""
@@ -502,7 +499,7 @@ class Figure:
             middle = self.y + 8
             self.curve([(x, middle), (x + 22, middle)], series)
             self.mark(x + 11, middle, series)
-            self.text(x + 29, middle + 13 * MIDDLE, text, series.role, 13, True)
+            self.level(x + 29, middle, text, series.role, 13, True)
             x += width + 26
         self.y += 22
 
@@ -519,11 +516,11 @@ class Figure:
         self.x_axis(scale, values, bottom, top=self.y)
         for name, value in rows:
             middle = self.y + 15
-            self.text(self.left, middle + 13 * MIDDLE, name, "ink", 13)
+            self.level(self.left, middle, name, "ink", 13)
             end = scale(0 if missing(value) else max(0, value))
             if not missing(value):
                 self.bar(scale(0), middle - 8, scale(value), middle + 8, role)
-            self.text(end + 7, middle + 12 * MIDDLE, score(value), "muted" if missing(value) else role, bold=not missing(value))
+            self.level(end + 7, middle, score(value), "muted" if missing(value) else role, bold=not missing(value))
             self.y += 26
         self.line(scale(0), self.y - 26 * len(rows), scale(0), bottom, "axis")
         self.y = bottom + 28

@@ -315,7 +315,7 @@ class CommandTest(TestCase):
         self.write("drawn/old.svg", "<svg/>")
         result = self.run_figures("--directory", ".", "--output", "drawn")
         self.assertEqual(result.returncode, 0)
-        self.assertIn("old.svg: extra", result.stderr)
+        self.assertIn("old.svg: no record has this figure", result.stderr)
         self.assertTrue((self.folder / "drawn" / "old.svg").exists())
 
     def test_bad_input_draws_nothing_and_names_every_problem(self):
