@@ -114,9 +114,9 @@ def add_run(commands):
 def run_run(arguments):
     """`golden run`."""
     from harness.golden_run import run
-    from harness.searching import leave
+    from harness.searching import apart
 
-    return leave(run(arguments))
+    return apart(lambda out: run(arguments, out))
 
 
 def run_gate(arguments):
@@ -127,11 +127,11 @@ def run_gate(arguments):
     return report_gate(results, arguments.junit)
 
 
-def report_gate(results, junit_path=None, stream=None):
-    """Print the verdicts, write the JUnit file if one is wanted, and give the exit status."""
+def report_gate(results, junit_path=None, out=None):
+    """Print the verdicts to out, write the JUnit file if one is wanted, and give the exit status."""
     from harness.gate import gate_text, junit
 
-    print(gate_text(results), end="", file=stream or sys.stdout)
+    print(gate_text(results), end="", file=out or sys.stdout)
     if junit_path:
         write_whole(junit_path, junit(results))
     return 0 if all(verdict.holds for verdict in results) else 1

@@ -8,7 +8,7 @@ import os
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from harness.documents import as_id
+from harness.documents import as_id, text_problem
 from harness.files import canonical_hash, read_jsonl
 from metrics import RecordError, quote
 
@@ -118,7 +118,7 @@ class _Reader:
         name, answerable = self.id("id", self.value.get("id")), self.value.get("answerable", True)
         if not isinstance(answerable, bool):
             self.problem("answerable", "true or false", quote(answerable))
-        kind = self.text("type") if "type" in self.value else UNTYPED
+        kind = self.kind()
         part = self.value.get("split")
         if part is not None and part not in PARTS:
             self.problem("split", '"tuning" or "holdout"', quote(part))
@@ -164,6 +164,20 @@ class _Reader:
         elif any("\ud800" <= character <= "\udfff" for character in value):
             self.problem(key, "text", "a lone surrogate in " + ascii(value)[:60])
         return value
+
+    def kind(self):
+        """The type: a name as an id is one, and not that of the row over all types."""
+        if "type" not in self.value:
+            return UNTYPED
+        kind = self.text("type")
+        if kind == "overall":
+            self.problem("type", "another name than that of all types together", '"overall"')
+        try:
+            text_problem(str(kind))
+        except ValueError as error:
+            self.sound = False
+            self.problems.append(f"{self.place}: type: {error}")
+        return kind
 
     def list(self, key):
         value = self.value.get(key)

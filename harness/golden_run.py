@@ -27,8 +27,8 @@ class Source(NamedTuple):
     results: dict | None = None
 
 
-def run(arguments):
-    """Everything that `golden run` does; gives its exit status."""
+def run(arguments, out):
+    """Everything that `golden run` does, with the report printed to out; gives its exit status."""
     check_arguments(arguments)
     index_identity = check_metas(arguments.index_meta, arguments.query_meta)
     documents = read_documents(arguments.docs) if arguments.docs else None
@@ -43,15 +43,13 @@ def run(arguments):
     evaluation = evaluate_cached(arguments, golden, chunks, source, configuration)
     report = report_of(evaluation, configuration, ChunkIndex(chunks), arguments.production_k)
     report["holdout_uses"], report["base"] = uses, base and against(evaluation, base, arguments.base)
-    return publish(arguments, evaluation, configuration, report)
+    return publish(arguments, evaluation, configuration, report, out)
 
 
 def check_arguments(arguments):
     """Raise RecordError for options that cannot be."""
     depth = depth_for(arguments.k) if arguments.depth is None else arguments.depth
     check_lengths(arguments.k, depth)
-    if arguments.timeout <= 0:
-        raise RecordError(f"--timeout: expected seconds above 0, got {arguments.timeout:g}")
     if arguments.junit and not arguments.floors:
         raise RecordError("--junit: needs --floors")
     check_window(arguments.size, arguments.overlap)
@@ -216,17 +214,17 @@ def identity_of(configuration):
                                                 if value is not None and key not in ("search", "k", "depth", "unanswerable")}}
 
 
-def publish(arguments, evaluation, configuration, report):
+def publish(arguments, evaluation, configuration, report, out):
     """Write and show the report, log the run, gate it; gives the exit status."""
     write_reports(arguments, evaluation, report)
-    show(arguments.format, report)
+    show(arguments.format, report, out)
     if len(evaluation.errors) > arguments.max_errors:
         print(f"error: {len(evaluation.errors)} of {len(evaluation.questions)} searches failed, more than --max-errors"
               f" {arguments.max_errors}; the first: {evaluation.errors[0]['id']}: {evaluation.errors[0]['error']}", file=sys.stderr)
         return 2
     if arguments.log:
         log_run(arguments.log, evaluation, configuration)
-    return gated(arguments, evaluation)
+    return gated(arguments, evaluation, sys.stderr if arguments.format == "json" else out)
 
 
 def log_run(folder, evaluation, configuration):
@@ -237,22 +235,21 @@ def log_run(folder, evaluation, configuration):
     print("\n".join([f"logged {first}", *rest]), file=sys.stderr)
 
 
-def gated(arguments, evaluation):
+def gated(arguments, evaluation, out):
     """The exit status by the floors, if there are any."""
     if not arguments.floors:
         return 0
     from harness.gate import gate, measured
     from harness.golden import report_gate
 
-    stream = sys.stderr if arguments.format == "json" else sys.stdout
-    return report_gate(gate(arguments.floors, measured(evaluation)), arguments.junit, stream)
+    return report_gate(gate(arguments.floors, measured(evaluation)), arguments.junit, out)
 
 
-def show(form, report):
+def show(form, report, out):
     """Print the report."""
     from harness.golden_report import markdown_report, text_report
 
-    print({"text": text_report, "markdown": markdown_report, "json": dump_json}[form](report), end="")
+    print({"text": text_report, "markdown": markdown_report, "json": dump_json}[form](report), end="", file=out)
 
 
 def write_reports(arguments, evaluation, report):

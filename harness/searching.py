@@ -18,6 +18,8 @@ from harness.documents import as_id, shown
 from harness.files import Progress
 from metrics import RecordError, quote
 
+LONGEST = 86_400  # seconds for one search
+WORKER = "golden-search"
 TIMEOUTS_IN_A_ROW = 3  # after as many, the rest is not searched: it would take hours to say the same
 
 
@@ -113,7 +115,7 @@ class Worker:
     def __init__(self, make, depth):
         self.make, self.depth = make, depth
         self.questions, self.answers = queue.SimpleQueue(), queue.SimpleQueue()
-        self.thread = threading.Thread(target=self._work, daemon=True)
+        self.thread = threading.Thread(target=self._work, name=WORKER, daemon=True)
         self.thread.start()
 
     def _work(self):
@@ -147,15 +149,16 @@ class Worker:
         return answer
 
     def stop(self):
+        """End the thread."""
         self.questions.put(None)
+        self.thread.join()
 
 
 def search_all(questions, make, depth, timeout=None):
-    """A Found per question. `make` gives the search function; timeout in seconds for each call, None for no limit.
-
-    What the search prints goes to stderr, so that it never mixes with a report.
-    """
-    with contextlib.redirect_stdout(sys.stderr), Progress(len(questions), "questions") as progress:
+    """A Found per question. `make` gives the search function; timeout in seconds for each call, None for no limit."""
+    if timeout is not None and not 0 < timeout <= LONGEST:
+        raise RecordError(f"timeout: expected seconds above 0 and at most {LONGEST:,}, got {timeout}")
+    with Progress(len(questions), "questions") as progress:
         if timeout is None:
             search, results = with_depth(make(), depth), []
             for question in questions:
@@ -186,11 +189,21 @@ def _search_in_threads(questions, make, depth, timeout, progress):
     return results
 
 
-def leave(status):
-    """End the process at once if a thread of a search would keep it from ending; else just give the status back."""
-    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon]
-    if others:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        os._exit(status)
+def apart(body):
+    """body(out) with everything that searches print sent to stderr, so that it never mixes with the results written to out.
+
+    Ends the process at once if a search left a thread behind that would disturb or prevent its end; else gives the status of body.
+    """
+    out = sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        status = body(out)
+        if left_behind():
+            for stream in (out, sys.stderr):
+                stream.flush()
+            os._exit(status)
     return status
+
+
+def left_behind():
+    """Whether a thread of a search is still there."""
+    return any(thread.name == WORKER or not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())

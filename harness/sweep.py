@@ -18,7 +18,7 @@ from harness.golden_items import load_golden
 from harness.golden_run import embedded
 from harness.identity import Cache, code_version
 from harness.normalize import NORMALIZATIONS, normalizer, read_synonyms
-from harness.searching import load_function, with_depth
+from harness.searching import apart, load_function, with_depth
 from metrics import RecordError, compare, dump_json, parse_record, quote, write_whole
 
 AXES = ("split", "normalize", "size", "overlap")
@@ -53,14 +53,19 @@ class Sweep(NamedTuple):
 def main(argv):
     """The command; gives its exit status."""
     arguments = parser().parse_args(argv)
+    return apart(lambda out: run(arguments, out))
+
+
+def run(arguments, out):
+    """Everything that the command does, with its results printed to out; gives its exit status."""
     axes = axes_of(arguments)
     sweep = prepare(arguments)
     plan = planned(axes, arguments.grid)
-    print(plan_text(axes, plan, arguments.grid, sweep), flush=True)
+    print(plan_text(axes, plan, arguments.grid, sweep), flush=True, file=out)
     results = Results(sweep, arguments.output, len(plan))
     winners = run_grid(axes, plan, results) if arguments.grid else run_axes(axes, results)
     report = results.write(winners)
-    print(sweep_text(report), end="")
+    print(sweep_text(report), end="", file=out)
     return status(report, arguments.max_errors)
 
 
@@ -120,8 +125,6 @@ def axes_of(arguments):
 def prepare(arguments):
     """The Sweep: everything read and checked. Raises RecordError."""
     check_lengths(arguments.k, depth_for(arguments.k))
-    if arguments.timeout <= 0:
-        raise RecordError(f"--timeout: expected seconds above 0, got {arguments.timeout:g}")
     documents = read_documents(arguments.docs)
     golden = load_golden(arguments.golden, documents)
     bare = [f"{item.place}: relevant_spans: missing; chunk ids do not survive another way to cut the documents"

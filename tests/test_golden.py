@@ -149,6 +149,9 @@ def broken(question):
 def stuck(question):
     threading.Thread(target=time.sleep, args=(600,)).start()
     time.sleep(600)
+def chatty(question):
+    while True:
+        print("still searching", flush=True)
 def interrupted(question):
     raise KeyboardInterrupt
 """
@@ -200,6 +203,9 @@ class Command(TestCase):
         self.assertEqual(result.returncode, 2)
         self.assertIn("q1: timed out after 0.1 s", result.stderr)
         self.assertIn("q10: not searched", result.stdout)
+        result = self.golden("run", GOLDEN, "--search", "my_rag:chatty", "--timeout", 0.1, "--max-errors", 10, "--format", "json")
+        self.assertEqual(result.returncode, 0, result.stderr[-200:])
+        self.assertEqual(len(json.loads(result.stdout)["errors"]), 10)
 
     def test_ctrl_c(self):
         self.write("my_rag.py", SEARCH)
@@ -237,7 +243,7 @@ class Command(TestCase):
 
     def test_bad_usage(self):
         for arguments, words in (((), "nothing to search"), (("--docs", DOCS, "--k", 0), "k: expected"), (("--docs", DOCS, "--overlap", 900), "overlap"),
-                                 (("--docs", DOCS, "--timeout", 0), "--timeout"), (("--docs", DOCS, "--junit", "x"), "--floors"),
+                                 (("--search", "os:path.join", "--timeout", "nan"), "timeout: expected"), (("--docs", DOCS, "--junit", "x"), "--floors"),
                                  (("--search", "no_such:f"), "ModuleNotFoundError"), (("--docs", "missing.md"), "missing.md: cannot be read"),
                                  (("--docs", DOCS, "--normalize", "synonyms"), "--synonyms"), (("--docs", DOCS, "--part", "holdout"), "golden split"),
                                  (("--search", "my:f", "--cache", "c"), "--index-meta"), (("--results", GOLDEN), "retrieved")):

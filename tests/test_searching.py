@@ -141,6 +141,12 @@ class Timeouts(TestCase):
             search_all(["q"], make, 3, 5)
 
 
+    def test_limits(self):
+        for timeout in (0, -1, float("nan"), float("inf")):
+            with self.subTest(timeout), self.assertRaisesRegex(RecordError, "timeout: expected"):
+                results(lambda question: ["a"], timeout=timeout)
+
+
 class Functions(TestCase):
     def test_a_parameter_named_k_receives_the_depth(self):
         self.assertEqual(with_depth(lambda question, k: [k], 10)("q"), [10])
