@@ -186,15 +186,12 @@ def main(argv):
 def _parser():
     import argparse
 
-    def cutoff(text):
-        if int(text) < 1:
-            raise ValueError
-        return int(text)
+    from harness.arguments import positive
 
     parser = argparse.ArgumentParser(prog="python -m harness export", allow_abbrev=False, description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("record", metavar="RECORD", help="a record, such as records/retriever.json")
     parser.add_argument("--to", required=True, choices=list(FORMATS), help="the format")
     parser.add_argument("--output", required=True, metavar="DIR", help="the folder that is written to; a section gets its own folder in it")
-    parser.add_argument("--at", type=cutoff, metavar="K", help="only what is retained at this cutoff: the first K, then without excluded positions")
+    parser.add_argument("--at", type=positive, metavar="K", help="only what is retained at this cutoff: the first K, then without excluded positions")
     return parser

@@ -86,7 +86,7 @@ def main(argv):
     if len(options.runs) < 2 and not options.dedupe:
         parser.error("expected at least two runs")
     if options.tag.split() != [options.tag]:
-        parser.error(f"--tag: expected a word, got {quote(options.tag)}")
+        parser.error(f"--tag: expected one word, got {options.tag}")
     queries = read_queries(options.runs, options)
     partial = [query for query, ranked in queries.items() if len(ranked) < len(options.runs)]
     if partial:
@@ -106,10 +106,7 @@ def main(argv):
 def _parser():
     import argparse
 
-    def positive(text):
-        if int(text) < 1:
-            raise ValueError
-        return int(text)
+    from harness.arguments import positive
 
     parser = argparse.ArgumentParser(prog="python -m harness fuse", allow_abbrev=False, description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)

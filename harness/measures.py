@@ -16,7 +16,7 @@ from collections import namedtuple
 from math import fsum
 
 from harness.runs import UNJUDGED
-from metrics import RecordError, dcg, gain_table, ideal_grades, quote
+from metrics import RecordError, dcg, gain_table, ideal_grades
 
 # What the judgments know of a query: how many documents are relevant, and the best grades, best first, as bytes.
 Reference = namedtuple("Reference", "known ideal")
@@ -96,9 +96,9 @@ def parse_measure(text):
     family = known.get(family.lower())
     if not family or bool(at) != bool(cutoff) or (cutoff and not _is_cutoff(cutoff)):
         shown = ", ".join(f"{name}@k" for name in MEASURES)
-        raise RecordError(f"measure {quote(text)}: expected one of {shown}, with a cutoff k of at least 1")
+        raise RecordError(f"measure {text or '(empty)'}: expected one of {shown}, with a cutoff k of at least 1")
     if family in NEEDS_CUTOFF and not cutoff:
-        raise RecordError(f"measure {quote(text)}: {family} needs a cutoff, such as {family}@10")
+        raise RecordError(f"measure {text}: {family} needs a cutoff, such as {family}@10")
     return Measure(family + at + cutoff, MEASURES[family], int(cutoff) if cutoff else None)
 
 

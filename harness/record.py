@@ -13,7 +13,7 @@ import sys
 
 from harness.measures import Scale, parse_measure
 from harness.runs import ABSTAINED, UNJUDGED, Source, mark, no_query_in_common, rankings, read_pairs, read_qrels, show, text_of
-from metrics import MAX_GRADE, RecordError, parse_json, parse_record, quote, read_json, write_whole
+from metrics import MAX_GRADE, RecordError, parse_json, parse_record, read_json, write_whole
 
 REASONS = {UNJUDGED: "unjudged", ABSTAINED: "abstained"}
 
@@ -279,6 +279,8 @@ def _describe(block):
 def _parser():
     import argparse
 
+    from harness.arguments import cutoffs, pair, positive, share
+
     class Step(argparse.Action):
         """Keeps the options of collections in the order in which they stand."""
 
@@ -296,10 +298,10 @@ def _parser():
     each.add_argument("--exclude", action=Step, metavar="FILE", help="pairs on which a judge abstained: qid docid, or as qrels")
     parser.add_argument("--output", required=True, metavar="FILE", help="the record that is written")
     parser.add_argument("--section", metavar="NAME", help="write under this name; the file's other sections stay")
-    parser.add_argument("--depth", type=_positive, default=50, help="positions kept of each ranking (50)")
-    parser.add_argument("--cutoffs", type=_cutoffs, help="comma-separated (1,3,5,10,20,50 as far as the depth goes)")
-    parser.add_argument("--max-grade", type=_positive, default=3, help="the largest grade (3)")
-    parser.add_argument("--useful", type=_positive, help="the lowest useful grade (2; with --table 1; never over the largest)")
+    parser.add_argument("--depth", type=positive, default=50, help="positions kept of each ranking (50)")
+    parser.add_argument("--cutoffs", type=cutoffs, help="comma-separated (1,3,5,10,20,50 as far as the depth goes)")
+    parser.add_argument("--max-grade", type=positive, default=3, help="the largest grade (3)")
+    parser.add_argument("--useful", type=positive, help="the lowest useful grade (2; with --table 1; never over the largest)")
     parser.add_argument("--gain", choices=["exponential", "linear"], help="(exponential; with --table linear)")
     parser.add_argument("--models", metavar="FILE", help="JSON: an object of each model's identity")
     parser.add_argument("--about", metavar="TEXT", help="a sentence that is kept in the record")
@@ -308,40 +310,15 @@ def _parser():
     parser.add_argument("--keep-ids", action="store_true", help="keep the query ids; without it they become q0001, q0002, …")
     parser.add_argument("--drop-self", action="store_true", help="remove the document whose id is the query's")
     parser.add_argument("--marco", action="store_true", help="the runs have MS MARCO's three columns: qid docid rank")
-    parser.add_argument("--comparison", dest="comparisons", action="append", type=_pair, metavar="BASE=CANDIDATE")
-    parser.add_argument("--tolerance", type=_fraction, help="the largest difference that counts as the same")
-    parser.add_argument("--select-share", type=_fraction, help="select the positions with this share of the top score")
-    parser.add_argument("--select-min", type=int, default=1, help="select at least this many positions (1)")
-    parser.add_argument("--select-max", type=int, default=20, help="and at most this many (20)")
+    parser.add_argument("--comparison", dest="comparisons", action="append", type=pair, metavar="BASE=CANDIDATE")
+    parser.add_argument("--tolerance", type=share, help="the largest difference that counts as the same")
+    parser.add_argument("--select-share", type=share, help="select the positions with this share of the top score")
+    parser.add_argument("--select-min", type=positive, default=1, help="select at least this many positions (1)")
+    parser.add_argument("--select-max", type=positive, default=20, help="and at most this many (20)")
     parser.add_argument("--table", action="store_true", help="make a public table of per-query scores")
     parser.add_argument("--measure", default="nDCG@10", help="the table's measure (nDCG@10)")
     parser.set_defaults(steps=None)
     return parser
-
-
-def _positive(text):
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
-
-
-def _fraction(text):
-    value = float(text)
-    if not 0 < value <= 1:
-        raise ValueError
-    return value
-
-
-def _cutoffs(text):
-    return sorted(set(map(_positive, text.split(","))))
-
-
-def _pair(text):
-    base, equals, candidate = text.partition("=")
-    if not (base and equals and candidate):
-        raise ValueError
-    return [base, candidate]
 
 
 def _collections(parser, options):
@@ -371,9 +348,9 @@ def _collections(parser, options):
 def _add_run(parser, runs, value):
     model, equals, path = value.partition("=")
     if not (model and equals and path):
-        parser.error(f"--run: expected NAME=FILE, got {quote(value)}")
+        parser.error(f"--run: expected NAME=FILE, got {value}")
     if model in runs:
-        parser.error(f"--run: model {quote(model)} has two runs in one collection")
+        parser.error(f"--run: model {model} has two runs in one collection")
     runs[model] = path
 
 

@@ -28,6 +28,7 @@ UNJUDGED = EXCLUDED  # the byte of a position whose passage is in no judgment
 ABSTAINED = EXCLUDED - 1  # the byte of a position whose pair was left out of the judgments on purpose
 BLOCK = 128 * 1024  # bytes read at once: the tokens of a block stay in the processor's cache
 LONGEST_LINE = 2**20  # bytes; a longer line is no line of a run
+SHOW_PROGRESS = 16 * 2**20  # bytes; a smaller file is read before anybody looks
 EXACT_DIGITS = 15  # decimals of up to 15 digits differ as floats wherever they differ as text
 DIGITS = b"0123456789"
 
@@ -55,13 +56,23 @@ class Source:
 
     def __init__(self, path):
         self.name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+        self.progress = None
         try:
-            self.raw = sys.stdin.buffer if os.fspath(path) == "-" else open(path, "rb", BLOCK)
+            if self.name != os.fspath(path) and not sys.stdin:
+                raise RecordError("standard input: closed; expected a run or qrels on it")
+            self.raw = sys.stdin.buffer if self.name != os.fspath(path) else open(path, "rb", BLOCK)
         except OSError as error:
             raise RecordError(f"{self.name}: cannot be read: {error.strerror}") from None
-        self.progress = None
 
     def __enter__(self):
+        try:
+            self._start()
+        except OSError as error:
+            self.raw.close()
+            raise RecordError(f"{self.name}: cannot be read: {error.strerror}") from None
+        return self
+
+    def _start(self):
         if not self.raw.seekable():
             self.raw = self._spooled()
         self.before = os.fstat(self.raw.fileno())
@@ -70,7 +81,10 @@ class Source:
             import gzip
 
             self.file = gzip.GzipFile(fileobj=self.raw)
-        return self
+        if self.before.st_size > SHOW_PROGRESS and sys.stderr.isatty():
+            from harness.files import Progress
+
+            self.progress = Progress(self.before.st_size, f"bytes of {self.name}")
 
     def _spooled(self):
         """A pipe's bytes in an unnamed temporary file, since they come only once."""
@@ -105,6 +119,8 @@ class Source:
             if type(error).__name__ != "error":
                 raise
             raise RecordError(f"{self.name}: cannot be read to its end: the gzip file is damaged") from None
+        if self.progress:
+            self.progress.step(self.raw.tell() - self.progress.done)
         if not content or size < 0:
             self._check_unchanged()
         return content
@@ -151,9 +167,15 @@ class Source:
             yield number, line.split()
 
 
-def show(token):
-    """An id or a field as a message shows it: at most 60 characters, bytes that are no UTF-8 escaped."""
+def printable(token):
+    """An id as a table shows it: control characters, and bytes that are no UTF-8, are escaped."""
     text = token.decode("utf-8", "backslashreplace")
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def show(token):
+    """An id or a field as a message shows it: printable, and at most 60 characters."""
+    text = printable(token)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -230,7 +252,7 @@ def _judgments(block, width, heads):
         raise _Unproven
     tokens = _columns(block, width)
     documents = tokens[width - 2::width - 1]
-    if b"" in documents or (width == 4 and b"" in tokens[1::3]):
+    if not (all(documents) and (width == 3 or all(tokens[1::3]))):
         raise _Unproven
     ends = tokens[::width - 1]
     ends[0] = b"0\n" + ends[0]  # as if a line stood before the first one, and one after the last
@@ -439,7 +461,7 @@ def _order(documents, scores, ties, depth):
         equal = list(map(eq, scores, islice(scores, 1, None)))
         if True in equal:
             documents = _sort_ties(documents, equal)
-    return documents[:depth], scores[:depth]
+    return (documents, scores) if depth is None or len(documents) <= depth else (documents[:depth], scores[:depth])
 
 
 def _sort(documents, scores):
@@ -450,13 +472,13 @@ def _sort(documents, scores):
 
 def _sort_ties(documents, equal):
     """The documents with each group of equal scores by id descending; equal[i] says that positions i and i + 1 tie."""
-    documents, start = documents[:], 0
-    equal = [*equal, False]
-    while True in equal[start:]:
-        start = equal.index(True, start)
+    documents = documents[:]
+    equal.append(False)
+    end = 0
+    while True in equal[end:]:
+        start = equal.index(True, end)
         end = equal.index(False, start) + 1
         documents[start:end] = sorted(documents[start:end], reverse=True)
-        start = end
     return documents
 
 
@@ -484,7 +506,7 @@ def _fast(source, _):
 def _segments(block):
     """(query, documents, scores, shape of the scores) of each stretch of lines of one query in a block of a run."""
     tokens = _columns(block, 6)
-    if b"" in tokens[1::5] or b"" in tokens[3::5]:
+    if not (all(tokens[1::5]) and all(tokens[3::5])):
         raise _Unproven
     heads = tokens[:-1:5]
     heads[0] = tokens[-1] + b"\n" + heads[0]  # as if the last line's tag stood before the first line
