@@ -311,7 +311,7 @@ def check(cards, library):
 
     everything = Everything(library)
     for card in cards:
-        for line, text in sorted(card.findings):
+        for line, text in sorted(card.findings, key=lambda finding: finding.line):
             print(f"{card.path}:{line}: {text}")
         for line, text in suggestions(card.markdown, everything, card.marked):
             print(f"suggestion: {card.path}:{line}: {text}")

@@ -3,7 +3,7 @@
     python -m harness diff OLD.json NEW.json
 
 A record holds grades and no passages, so whether a changed grade at a rank is the same passage labelled anew or another passage can't always
-be known. The rule is in `changed_part`, and harness/docs/card.md says what follows from it.
+be known. The rule is in `changed_part`, and harness/docs/diff.md says what follows from it.
 """
 
 from collections import Counter
@@ -286,6 +286,26 @@ def is_change(report):
                 or report["reasons"])
 
 
+def wanted_metrics(words):
+    """(metric, cutoff or None) of words such as ndcg or nDCG@10; a cutoff of None is every one. Raises RecordError."""
+    from harness.addresses import NAMES
+
+    found = []
+    for word in words:
+        name, at, k = word.partition("@")
+        if name.lower() not in NAMES or at and not k.isdecimal():
+            raise RecordError(f"--metric: expected one of {', '.join(metrics.TITLES)}, with @K or without, got {quote(word)}")
+        found.append((NAMES[name.lower()], int(k) if at else None))
+    return found
+
+
+def keep_metrics(reports, wanted):
+    """Leave in the reports only the metrics that are wanted; all where none is named."""
+    for report in reports.values():
+        if wanted and "metrics" in report:
+            report["metrics"] = [row for row in report["metrics"] if any(row["metric"] == metric and k in (None, row["cutoff"]) for metric, k in wanted)]
+
+
 def compare_records(old, new, members):
     """{place: report} of each block that changed."""
     places = dict.fromkeys([*old.blocks, *new.blocks])
@@ -452,13 +472,16 @@ def main(argv):
     parser.add_argument("new", metavar="NEW.json")
     parser.add_argument("--population", choices=tuple(POPULATIONS), default="all", help="over which queries the metrics are (default: all)")
     parser.add_argument("--type", metavar="NAME", help="over the queries of one type")
+    parser.add_argument("--metric", nargs="+", action="extend", default=[], metavar="NAME[@K]", help="only these metrics, such as ndcg@10 or hit")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--limit", type=count, default=10, metavar="N", help="how many of each list the text names (default: 10)")
     options = parser.parse_args(argv)
     (old_value, old), (new_value, new) = read(options.old), read(options.new)
     check_type(options.type, (old, new))
     members, population = members_of(options)
+    wanted = wanted_metrics(options.metric)
     reports = compare_records(old, new, members)
+    keep_metrics(reports, wanted)
     same = not reports and old_value == new_value
     if options.format == "json":
         print(metrics.dump_json({"old": {"record": old.name, "sha256": old.sha256}, "new": {"record": new.name, "sha256": new.sha256},

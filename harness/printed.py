@@ -12,7 +12,7 @@ from typing import NamedTuple
 UNDEFINED = "undefined"
 MINUS = ("-", "\u2212", "\u2013")
 SPACES = " \u00a0\u2009\u202f"
-UNITS = r"\\?%|\uff05|percentage points?|percent|points?|pp\b|p\.p\."
+UNITS = r"\\?%|\uff05|percentage[ ]points?|percent|points?|pp\b|p\.p\."
 # What may stand between a number and the comment that ties it: emphasis, a closing bracket or tag, one line break.
 CLOSING = r"(?:[*_`~)\]]|</\w+>)*"
 AFTER = rf"{CLOSING}[ \t]*(?:\r?\n[ \t]*)?\Z"

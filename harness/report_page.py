@@ -17,7 +17,7 @@ padding:4px 10px;border-bottom:1px solid var(--edge);cursor:pointer;background:v
 .line .value,.row .change{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .change.won{color:var(--accent);font-weight:600}.change.lost{color:var(--bad);font-weight:600}
 .strip{display:flex;gap:1px}.strip i,.legend i{display:inline-block;flex:none;width:11px;height:16px;font:10px/16px ui-monospace,SFMono-Regular,Consolas,monospace;
-text-align:center;color:var(--ink);background:color-mix(in srgb,var(--accent) calc(var(--p)*1%),var(--edge) 12%)}
+text-align:center;color:var(--ink)}
 .strip .beyond{display:flex;gap:1px;opacity:.35;margin-left:3px}
 i.useful{box-shadow:inset 0 -3px 0 var(--ink)}i.mid{color:#0d1117}i.high{color:var(--page)}
 i.out{background:repeating-linear-gradient(45deg,var(--muted) 0 2px,transparent 2px 5px)}
@@ -26,8 +26,12 @@ i.out{background:repeating-linear-gradient(45deg,var(--muted) 0 2px,transparent 
 .detail{margin-top:10px}.detail h4{margin:6px 0;font-size:15px}.detail .sides{display:flex;gap:12px 28px;flex-wrap:wrap;align-items:flex-start}
 .detail .side{min-width:min(100%,330px);max-width:100%}.detail .scroll.tall{max-height:300px}.detail .tall td,.detail .tall th{padding:1px 8px;text-align:right;font-size:13px}.detail .scroll.tall table{min-width:0}
 .detail ul{font-size:14px}
-@media(max-width:700px){.row{grid-template-columns:90px auto 80px}.line{grid-template-columns:80px auto 64px}}
+LEVELS@media(max-width:700px){.row{grid-template-columns:90px auto 80px}.line{grid-template-columns:80px auto 64px}}
 """
+# The shades of grades in ten steps from 0 to the highest grade; mixed once for the page, not for each of its thousands of cells.
+STYLE = STYLE.replace("LEVELS", ":root{" + "".join(
+    f"--shade{level}:color-mix(in srgb,var(--accent) {6 + 94 * level // 10}%,var(--card));" for level in range(11)) + "}\n" + "".join(
+    f".level{level}{{background:var(--shade{level})}}" for level in range(11)) + "\n")
 
 SCRIPT = r"""
 "use strict";
@@ -128,7 +132,7 @@ class Explorer {
   cell(grade) {
     if (grade < 0) return '<i class="out"></i>';
     const share = grade / this.data.max, name = (grade >= this.data.useful ? "useful " : "") + (share > 0.8 ? "high" : share > 0.5 ? "mid" : "");
-    return `<i class="${name}" style="--p:${Math.round(6 + 94 * share)}">${grade < 10 ? grade : ""}</i>`;
+    return `<i class="level${Math.round(10 * share)} ${name}">${grade < 10 ? grade : ""}</i>`;
   }
 
   // A ranking is text, a character a position: the grade is its code above that of "0", and "-" is an excluded position.
@@ -176,23 +180,31 @@ class Explorer {
     this.shown.textContent = `${order.length.toLocaleString("en")} of ${this.count.toLocaleString("en")} queries`;
     this.space.style.height = `${order.length * this.height}px`;
     this.list.scrollTop = 0;
+    this.rows = new Map();
+    this.space.replaceChildren();
     this.draw();
     if (this.opened !== null) this.open(this.opened);
   }
 
-  // Only the rows in sight are in the page.
+  // Only the rows in sight are in the page; those that stay in sight are kept.
   draw() {
     const first = Math.max(0, Math.floor(this.list.scrollTop / this.height) - 3);
     const last = Math.min(this.order.length, first + Math.ceil(this.list.clientHeight / this.height) + 7);
-    const rows = [];
-    for (let at = first; at < last; at++) rows.push(this.row(at));
-    this.space.replaceChildren(...rows);
+    for (const [at, row] of this.rows) if (at < first || at >= last) { row.remove(); this.rows.delete(at); }
+    for (let at = first; at < last; at++) {
+      if (!this.rows.has(at)) {
+        this.rows.set(at, this.row(at));
+        this.space.append(this.rows.get(at));
+      }
+      this.rows.get(at).classList.toggle("active", at === this.active);
+      this.rows.get(at).setAttribute("aria-selected", at === this.active);
+    }
     this.list.setAttribute("aria-activedescendant", this.order.length ? `${this.data.key}-${this.active}` : "");
   }
 
   row(at) {
     const {data} = this, query = this.order[at], metric = data.metrics[this.metric.value], columns = this.columns;
-    const row = make("div", at === this.active ? "row active" : "row"), name = make("span", "id", data.ids[query]), lines = make("span");
+    const row = make("div", "row"), name = make("span", "id", data.ids[query]), lines = make("span");
     row.id = `${data.key}-${at}`;
     row.style.top = `${at * this.height}px`;
     row.style.height = `${this.height}px`;
@@ -211,7 +223,6 @@ class Explorer {
     row.append(name, lines, make("span", `change ${outcome}`, this.pair ? show(metric, change, "+") : ""));
     if (change !== null) spoken.push(`difference ${show(metric, change, "+")}`);
     row.setAttribute("role", "option");
-    row.setAttribute("aria-selected", at === this.active);
     row.setAttribute("aria-label", spoken.join(", "));
     row.addEventListener("click", () => { this.active = at; this.draw(); this.open(query); });
     return row;
