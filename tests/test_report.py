@@ -25,6 +25,8 @@ def record(queries=40, name="x.json"):
         {"id": f"q{number} {ODD}", "type": "odd" if number % 2 else ODD.strip(), "reference_grade_counts": {"0": 20, "1": 9, "2": 0 if number % 5 == 0 else 9, "3": 9},
          "rankings": {"base": [0 if number % 5 == 0 and grade == 2 else grade for grade in ranking(number + 1)],
                       ODD.strip(): [0 if number % 5 == 0 and grade == 2 else grade for grade in ranking(number + 3)]}} for number in range(queries)]}
+    value["queries"][7]["rankings"]["base"] = [OUT]  # not eligible
+    value["queries"][8]["rankings"] = {model: [3] for model in value["models"]}  # tied
     return metrics.parse_record(value, name)
 
 
