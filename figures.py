@@ -1051,8 +1051,8 @@ def main(argv=None):
     import argparse
 
     parser = argparse.ArgumentParser(prog="figures.py", description="Draw the figures of retrieval records.")
-    parser.add_argument("--directory", default=os.path.join(HERE, "records"),
-                        help="the records, or a folder with a folder records in it (default: records beside figures.py)")
+    parser.add_argument("--directory", default=HERE,
+                        help="a folder with records, or with a folder records in it (default: where figures.py is)")
     parser.add_argument("--output", default=os.path.join(HERE, "figures"),
                         help="where the figures go (default: figures beside figures.py)")
     parser.add_argument("--figure", metavar="NAME", help="only this figure")

@@ -1,5 +1,7 @@
 """Tests of figures.py: which figures a record gets, that each draws what the summary holds, and that hard inputs stay readable."""
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -268,8 +270,12 @@ class CommandTest(TestCase):
         self.write("records/retriever-summary.json", "{}")
         self.write("records/public.json", json.dumps({"sets": table(["old", "new"])}))
 
-    def run_figures(self, *arguments, **more):
-        return self.run_command("figures.py", *arguments, **more)
+    def run_figures(self, *arguments):
+        """The command as a function, without the cost of a process."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = metrics.run_command(lambda: figures.main(arguments))
+        return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
     def test_draws_into_a_new_folder_and_finds_it_current(self):
         result = self.run_figures("--directory", ".", "--output", "drawn")
@@ -282,7 +288,7 @@ class CommandTest(TestCase):
         self.assertIn("2 figures", result.stdout)
 
     def test_output_is_relative_to_where_the_command_runs(self):
-        result = self.run_figures("--directory", ".", "--output", "../figures", cwd=self.folder / "records")
+        result = self.run_command("figures.py", "--directory", ".", "--output", "../figures", cwd=self.folder / "records")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(sorted(os.listdir(self.folder / "figures")), ["public.sets.svg", "retriever.svg"])
 
@@ -321,7 +327,7 @@ class CommandTest(TestCase):
     def test_bad_input_draws_nothing_and_names_every_problem(self):
         self.write("records/bad.json", "{")
         self.write("records/worse.json", json.dumps({**panel(["a"]), "cutoffs": []}))
-        result = self.run_figures("--directory", ".", "--output", "drawn")
+        result = self.run_command("figures.py", "--directory", ".", "--output", "drawn")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertIn("bad.json: line 1", result.stderr)
         self.assertIn("worse.json: cutoffs", result.stderr)
@@ -352,7 +358,7 @@ class CommandTest(TestCase):
 
     def test_the_same_bytes_on_every_hash_seed(self):
         for seed in "01":
-            self.run_figures("--directory", ".", "--output", f"seed{seed}", env={"PYTHONHASHSEED": seed})
+            self.run_command("figures.py", "--directory", ".", "--output", f"seed{seed}", env={"PYTHONHASHSEED": seed})
         for name in ("public.sets.svg", "retriever.svg"):
             self.assertEqual(*((self.folder / f"seed{seed}" / name).read_bytes() for seed in "01"))
 
@@ -363,6 +369,14 @@ class CommandTest(TestCase):
                                 env={**os.environ, "PYTHONPATH": ""})
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(len(os.listdir(self.folder / "figures")), 2)
+
+    def test_the_scripts_work_among_the_records_too(self):
+        for name in ("figures.py", "svg_figures.py", "metrics.py"):
+            shutil.copy(ROOT / name, self.folder / "records")
+        result = subprocess.run([sys.executable, "-W", "error", "figures.py", "--output", "../figures"], cwd=self.folder / "records",
+                                capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(sorted(os.listdir(self.folder / "figures")), ["public.sets.svg", "retriever.svg"])
 
 
 class StoredTest(TestCase):
