@@ -17,14 +17,16 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 
 
 def record(queries=40, name="x.json"):
-    """A record whose names try to break out of the page."""
-    def ranking(seed):
-        return [OUT if (seed * place) % 13 == 5 else (seed * place * place) % 4 for place in range(1, seed % 9)]
+    """A record whose names try to break out of the page; every fifth query has no useful passage."""
+    def ranking(seed, most):
+        return [OUT if (seed * place) % 13 == 5 else min(most, (seed * place * place) % 4) for place in range(1, seed % 9)]
 
-    value = {"models": {"base": {}, ODD.strip(): {"name": "<b>bold</b>"}}, "cutoffs": [1, 3, 10], "queries": [
-        {"id": f"q{number} {ODD}", "type": "odd" if number % 2 else ODD.strip(), "reference_grade_counts": {"0": 20, "1": 9, "2": 0 if number % 5 == 0 else 9, "3": 9},
-         "rankings": {"base": [0 if number % 5 == 0 and grade == 2 else grade for grade in ranking(number + 1)],
-                      ODD.strip(): [0 if number % 5 == 0 and grade == 2 else grade for grade in ranking(number + 3)]}} for number in range(queries)]}
+    value = {"models": {"base": {}, ODD.strip(): {"name": "<b>bold</b>"}}, "cutoffs": [1, 3, 10], "queries": []}
+    for number in range(queries):
+        useful, most = (9, 3) if number % 5 else (0, 1)
+        value["queries"].append({"id": f"q{number} {ODD}", "type": "odd" if number % 2 else ODD.strip(),
+                                 "reference_grade_counts": {"0": 20, "1": 9, "2": useful, "3": useful},
+                                 "rankings": {"base": ranking(number + 1, most), ODD.strip(): ranking(number + 3, most)}})
     value["queries"][7]["rankings"]["base"] = [OUT]  # not eligible
     value["queries"][8]["rankings"] = {model: [3] for model in value["models"]}  # tied
     return metrics.parse_record(value, name)
