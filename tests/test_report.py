@@ -147,7 +147,7 @@ class Browser(TestCase):
 
         self.assertEqual(out["change"], ordered(change, 1))
         self.assertEqual(out["down"], ordered(change, -1))
-        self.assertEqual(out["m1"], ordered(new, 1))
+        self.assertEqual(out["m1"], ordered(list(map(metrics.rounded, new)), 1))
         self.assertEqual(out["won"], ids(lambda at: change[at] is not None and change[at] > 0))
         self.assertEqual(out["lost"], ids(lambda at: change[at] is not None and change[at] < 0))
         self.assertEqual(out["tied"], ids(lambda at: change[at] == 0))
