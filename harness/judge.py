@@ -16,7 +16,7 @@ import threading
 from harness import judge_client
 from harness.files import Progress
 from harness.judge_report import add_report_arguments, print_report, refusal_lines, refusal_table, report_for
-from harness.judged import Journal, key_of, messages_for, read_answers
+from harness.judged import Journal, key_of, messages_for, read_answers, schema_for
 from harness.locks import locked
 from harness.verdicts import NoVerdict, load_rubric, parse_verdict
 from metrics import RecordError
@@ -98,8 +98,7 @@ def judge(argv):
     judge = _connect(arguments, rubric)
     for warning in check_generator(judge, arguments.generator, arguments.allow_self):
         print(f"warning: {warning}", file=sys.stderr)
-    requests = [messages_for(answer, rubric) for answer in answers]
-    keys = [key_of(judge.identity, rubric, judge.schema, messages) for messages in requests]
+    keys = [key_of(judge.identity, rubric, schema_for(answer, rubric), messages_for(answer, rubric)) for answer in answers]
     if os.path.exists(arguments.output) and os.path.samefile(arguments.output, arguments.answers):
         raise RecordError(f"--output: {arguments.output} is the file with the answers; give another one")
     with locked(arguments.output):  # a second run on the same file waits: it would put the file in order under the first one
@@ -242,7 +241,7 @@ def judge_answer(answer, judge, rubric, retries):
         return {"verdict": None, "attempts": [nothing], "prompt_tokens": None}
     for attempt in range(retries + 1):
         try:
-            reply = judge.ask(messages)
+            reply = judge.ask(messages, schema_for(answer, rubric))
             verdict = parse_verdict(reply.content, answer.chunks, answer.refused, rubric)
             return {"verdict": verdict, "attempts": attempts, "prompt_tokens": reply.prompt_tokens}
         except NoVerdict as error:

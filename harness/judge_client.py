@@ -1,7 +1,7 @@
 """Asks a model on a server for a reply, over Ollama's API or the OpenAI-compatible one.
 
     connect(...)          a Judge whose server answers, whose model exists and whose reply format is known
-    Judge.ask(messages)   one reply, or NoVerdict with the reason
+    Judge.ask(messages, schema)   one reply, or NoVerdict with the reason
 
 Nothing but loopback is contacted unless that is allowed; no redirect is followed; every exchange has an end in bytes and in
 seconds, however slowly the server drips; a credential goes into one header and nowhere else.
@@ -357,10 +357,10 @@ class Judge:
         """The options as they are sent, which a verdict's key depends on."""
         return self.api.options(self.options, self.form)
 
-    def ask(self, messages):
+    def ask(self, messages, schema=None):
         """One reply to messages, known to rest on the whole prompt and to have come to its own end. Raises NoVerdict."""
         self._check_length(messages)
-        path, payload = self.api.request(self.model, messages, self.schema, self.options, self.form)
+        path, payload = self.api.request(self.model, messages, schema or self.schema, self.options, self.form)
         value, _ = self.server.fetch(path, payload)
         reply = self.api.read(value)
         self._check_prompt(reply, messages)

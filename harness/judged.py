@@ -108,6 +108,13 @@ def messages_for(answer, rubric):
             {"role": "user", "content": json.dumps(shown, ensure_ascii=False)}]
 
 
+def schema_for(answer, rubric):
+    """The rubric's schema, in which the chunk can only be one of the answer's, or none."""
+    schema = rubric["schema"]
+    chunk = {**schema["properties"]["chunk"], "enum": [*(name for name, _ in answer.chunks), ""]}
+    return {**schema, "properties": {**schema["properties"], "chunk": chunk}}
+
+
 def key_of(identity, rubric, schema, messages):
     """The SHA-256 that a verdict is kept under: it depends on all that the verdict depends on, and on nothing else."""
     return canonical_hash({"model": identity["digest"] or identity["model"], "options": identity["options"],

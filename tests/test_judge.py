@@ -5,6 +5,8 @@ import contextlib
 import io
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,11 +14,11 @@ import time
 import unittest
 from unittest import mock
 
-from harness import judge, judge_client, judge_report
+from harness import judge, judge_client, judge_report, labels
 from harness.judged import Journal, key_of, messages_for, read_answers, read_judged
 from harness.verdicts import load_rubric
 from metrics import RecordError, run_command
-from tests import ROOT, TestCase, judge_server
+from tests import DATA, ROOT, TestCase, judge_server
 from tests.judge_server import DIGEST, MODEL, OTHER, JudgeServer, good, scored, slow, status
 
 RUBRIC = load_rubric()
@@ -83,6 +85,12 @@ class Judging(JudgeCase):
         self.assertEqual(json.loads(server.prompts[0]), {
             "question": "What of a?", "answer": "It is a.",
             "chunks": [{"id": "c1", "text": "So it is a."}, {"id": "c2", "text": "Tap Storage."}]})
+
+    def test_the_schema_knows_the_chunks(self):
+        server = self.serve()
+        self.judge(server, answer("a"))
+        self.assertEqual(server.requests[-1][1]["format"]["properties"]["chunk"], {"type": "string", "enum": ["c1", "c2", ""]})
+        self.assertEqual(RUBRIC["schema"]["properties"]["chunk"], {"type": "string"})
 
     def test_a_refused_reply_is_asked_for_again_with_the_reason(self):
         server = self.serve(scored(faithfulness=3), judge_server.says("no"), good)
@@ -755,6 +763,28 @@ class Calibrating(JudgeCase):
             status, out, err = self.calibrate(judged, human)
             self.assertEqual((status, out), (2, ""))
             self.assertIn(problem, err)
+
+
+class Documentation(TestCase):
+    def test_the_page_shows_what_the_commands_print(self):
+        page = (ROOT / "harness" / "docs" / "judge.md").read_text(encoding="utf-8")
+        shutil.copytree(DATA / "judge", self.folder, dirs_exist_ok=True)
+        examples = re.findall(r"^```\n\$ python -m harness (.*)\n([^`]*)^```", page, re.MULTILINE)
+        self.assertGreaterEqual(len(examples), 5)
+        for command, output in examples:
+            with self.subTest(command):
+                done = self.run_command("harness", *command.split())
+                self.assertEqual((done.stdout.rstrip() + "\n", done.stderr), (output, ""))
+
+    def test_every_option_is_on_the_page(self):
+        page = (ROOT / "harness" / "docs" / "judge.md").read_text(encoding="utf-8")
+        for command in (["judge"], ["judge", "report"], ["judge", "calibrate"], ["judge", "refusals"], ["labels"], ["labels", "extend"]):
+            main = labels.main if command[0] == "labels" else judge.main
+            with contextlib.redirect_stdout(io.StringIO()) as shown, self.assertRaises(SystemExit):
+                main([*command[1:], "--help"])
+            options = set(re.findall(r"--[a-z][a-z-]+", shown.getvalue())) - {"--help"}
+            self.assertTrue(options or command[-1] == "refusals")
+            self.assertEqual({option for option in options if option not in page}, set(), command)
 
 
 class Options(TestCase):
