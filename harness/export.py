@@ -9,6 +9,7 @@ for query q0001 is q0001-3-1 in every model, and an excluded position is a docum
 import os
 import sys
 
+from harness.runs import count_of
 from metrics import EXCLUDED, Panel, RecordError, Table, load_record, quote, write_whole
 
 QRELS_HEADER = "query-id\tcorpus-id\tscore\n"  # BEIR's
@@ -152,10 +153,10 @@ def block_files(block, options):
     ranked = Ranked(block, options.at)
     notes = []
     if ranked.excluded and options.to != "csv":
-        notes.append(f"{ranked.excluded:,} excluded positions are written as unjudged documents, which keep their rank in other tools:"
+        notes.append(f"{count_of(ranked.excluded, 'excluded position')} written as unjudged documents, which keep their rank in other tools:"
                      " recall and success stay the same, nDCG does not; --at K writes what is retained at one cutoff, for the same nDCG@K")
     if options.at and ranked.queries < len(block.ids):
-        notes.append(f"{len(block.ids) - ranked.queries:,} of {len(block.ids):,} queries are not eligible at {options.at} and left out")
+        notes.append(f"{len(block.ids) - ranked.queries:,} of {count_of(len(block.ids), 'query')} not eligible at {options.at}, left out")
     if options.to != "csv":
         what = f"relevant from grade {block.useful} (trec_eval -l {block.useful})" if block.useful > 1 else "relevant from grade 1"
         gain = "linear gain, as in trec_eval" if block.gain == "linear" else "exponential gain; trec_eval's is linear, so its nDCG differs"

@@ -9,7 +9,7 @@ import sys
 from hashlib import sha256
 from math import fsum
 
-from harness.runs import Source, rankings, show, text_of
+from harness.runs import Source, count_of, rankings, show, text_of
 from metrics import RecordError, decode_utf8, parse_json, quote, write_whole
 
 
@@ -90,16 +90,16 @@ def main(argv):
     queries = read_queries(options.runs, options)
     partial = [query for query, ranked in queries.items() if len(ranked) < len(options.runs)]
     if partial:
-        print(f"note: {len(partial):,} of {len(queries):,} queries are not in every run: {', '.join(map(show, partial[:5]))}", file=sys.stderr)
+        print(f"note: {len(partial):,} of {count_of(len(queries), 'query')} not in every run: {', '.join(map(show, partial[:5]))}", file=sys.stderr)
     groups = {}
     if options.dedupe:
         wanted = {document for ranked in queries.values() for documents in ranked for document in documents}
         groups = read_texts(options.dedupe, wanted)
         if len(groups) < len(wanted):
-            print(f"note: {len(wanted) - len(groups):,} of {len(wanted):,} documents have no text in {options.dedupe} and stay", file=sys.stderr)
+            print(f"note: {len(wanted) - len(groups):,} of {count_of(len(wanted), 'document')} without a text in {options.dedupe}: kept", file=sys.stderr)
     lines = list(fused_lines(queries, groups, options))
     write_whole(options.output, "".join(lines))
-    print(f"{options.output}: {len(queries):,} queries, {len(lines):,} lines, from {len(options.runs)} runs")
+    print(f"{options.output}: {count_of(len(queries), 'query')}, {count_of(len(lines), 'line')}, from {count_of(len(options.runs), 'run')}")
     return 0
 
 

@@ -12,7 +12,7 @@ import os
 import sys
 
 from harness.measures import Scale, parse_measure
-from harness.runs import ABSTAINED, UNJUDGED, Source, mark, no_query_in_common, rankings, read_pairs, read_qrels, show, text_of
+from harness.runs import ABSTAINED, UNJUDGED, Source, count_of, mark, no_query_in_common, rankings, read_pairs, read_qrels, show, text_of
 from metrics import MAX_GRADE, RecordError, parse_json, parse_record, read_json, write_whole
 
 REASONS = {UNJUDGED: "unjudged", ABSTAINED: "abstained"}
@@ -60,10 +60,10 @@ class Ranked:
     def _note_unmatched(self, path, ranked, unknown):
         missing = [query for query in self.qrels.judged if query not in ranked]
         if missing:
-            self.notes.append(f"{path}: {len(missing):,} of {len(self.qrels.judged):,} judged queries are not in the run and get an"
+            self.notes.append(f"{path}: {len(missing):,} of {count_of(len(self.qrels.judged), 'judged query')} not in the run, with an"
                               f" empty ranking: {_some(missing)}")
         if unknown:
-            self.notes.append(f"{path}: {len(unknown):,} queries of the run are not judged and left out: {_some(sorted(unknown))}")
+            self.notes.append(f"{path}: {count_of(len(unknown), 'query')} of the run not judged and left out: {_some(sorted(unknown))}")
 
 
 def _some(ids):
@@ -268,11 +268,11 @@ def _describe(block):
     """One line on what was written."""
     if "datasets" in block:
         models = {model for dataset in block["datasets"].values() for model in dataset["scores"]}
-        return f"a public table of {block['measure']}: {len(block['datasets'])} data sets, {len(models)} models"
+        return f"a public table of {block['measure']}: {count_of(len(block['datasets']), 'data set')}, {count_of(len(models), 'model')}"
     reasons = [position["reason"] for query in block["queries"] for ranking in query["rankings"].values()
                for position in ranking if isinstance(position, dict)]
     excluded = ", ".join(f"{reasons.count(reason):,} {reason}" for reason in REASONS.values() if reason in reasons) or "none"
-    return (f"a panel of {len(block['queries']):,} queries, {len(block['models'])} models, depth {block['depth']};"
+    return (f"a panel of {count_of(len(block['queries']), 'query')}, {count_of(len(block['models']), 'model')}, depth {block['depth']};"
             f" excluded positions: {excluded}")
 
 

@@ -361,14 +361,15 @@ def _qrels_warnings(name, repeats, negatives):
     warnings = []
     if repeats:
         query, document = repeats[0]
-        warnings.append(f"{name}: {_count(len(repeats), 'judgment')} repeated alike, counted once;"
+        warnings.append(f"{name}: {count_of(len(repeats), 'judgment')} repeated alike, counted once;"
                         f" the first is query {show(query)}, document {show(document)}")
     if negatives:
-        warnings.append(f"{name}: {_count(negatives, 'negative grade')}, counted as grade 0: no gain, not relevant")
+        warnings.append(f"{name}: {count_of(negatives, 'negative grade')}, counted as grade 0: no gain, not relevant")
     return warnings
 
 
-def _count(number, noun):
+def count_of(number, noun):
+    """A number with its noun: 1 query, 2 queries."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
     return f"{number:,} {noun if number == 1 else plural}"
 
@@ -640,5 +641,5 @@ def no_query_in_common(name, ran, judged):
     def sample(ids):
         return ", ".join(map(show, sorted(ids)[:2]))
 
-    return RecordError(f"{name}: no query id in common: {_count(len(ran), 'run query')} ({sample(ran)}),"
-                       f" {_count(len(judged), 'judged query')} ({sample(judged)}); are these the same topics?")
+    return RecordError(f"{name}: no query id in common: {count_of(len(ran), 'run query')} ({sample(ran)}),"
+                       f" {count_of(len(judged), 'judged query')} ({sample(judged)}); are these the same topics?")

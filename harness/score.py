@@ -12,7 +12,7 @@ from collections import namedtuple
 from math import fsum
 
 from harness.measures import Scale, parse_measure
-from harness.runs import UNJUDGED, mark, no_query_in_common, printable, rankings, read_qrels, show, text_of
+from harness.runs import UNJUDGED, count_of, mark, no_query_in_common, printable, rankings, read_qrels, show, text_of
 from metrics import MAX_GRADE, RecordError
 
 # option -> (default or, for a choice, the choices with the default first; what it does). argparse takes longer to load
@@ -171,11 +171,11 @@ def notes(scored, judged, options):
     lines = []
     if scored.missing:
         what = "left out" if options["--missing"] == "skip" else "count 0"
-        lines.append(f"{len(scored.missing):,} of {judged:,} judged queries are not in the run and {what}: {_some(scored.missing)}")
+        lines.append(f"{len(scored.missing):,} of {count_of(judged, 'judged query')} not in the run, {what}: {_some(scored.missing)}")
     if scored.unknown:
-        lines.append(f"{scored.unknown:,} {'query is' if scored.unknown == 1 else 'queries are'} not judged and left out")
+        lines.append(f"{count_of(scored.unknown, 'query')} not judged, left out")
     if scored.empty:
-        lines.append(f"no judged relevant documents for {scored.empty:,} {'query' if scored.empty == 1 else 'queries'}: left out")
+        lines.append(f"no judged relevant documents for {count_of(scored.empty, 'query')}: left out")
     return [f"{scored.label}: {line}" for line in lines]
 
 

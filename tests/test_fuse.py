@@ -47,7 +47,7 @@ class CommandTest(TestCase):
         done = self.command("a.run", "b.run", "--output", "fused.run")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, "fused.run: 2 queries, 4 lines, from 2 runs\n")
-        self.assertIn("1 of 2 queries are not in every run: q2", done.stderr)
+        self.assertIn("1 of 2 queries not in every run: q2", done.stderr)
         read = {query: documents for query, documents, _ in runs.rankings(self.folder / "fused.run")}
         self.assertEqual(read, {b"q1": [b"a", b"c", b"b"], b"q2": [b"a"]})
         first = (self.folder / "fused.run").read_bytes()
@@ -58,7 +58,7 @@ class CommandTest(TestCase):
         self.write("texts.jsonl", "\n".join(json.dumps({key: name, "text": text}) for key, name, text in (
             ("_id", "a", "One text."), ("id", "b", "One  text.\n"), ("_id", "other", "One text."))))
         done = self.command("a.run", "b.run", "--dedupe", "texts.jsonl", "--output", "fused.run")
-        self.assertIn("1 of 3 documents have no text", done.stderr)
+        self.assertIn("1 of 3 documents without a text", done.stderr)
         read = {query: documents for query, documents, _ in runs.rankings(self.folder / "fused.run")}
         self.assertEqual(read[b"q1"], [b"a", b"c"])
 

@@ -48,7 +48,7 @@ class PanelTest(RecordCase):
                         {"id": "q0002", "reference_grade_counts": {"0": 1, "1": 0, "2": 1, "3": 0},
                          "rankings": {"old": [], "new": [unjudged, 2]}}]})
         said = self.printed.getvalue()
-        for word in ("1 of 2 judged queries", "t2", "1 queries of the run are not judged", "t8", "1 negative grade", "2 unjudged"):
+        for word in ("1 of 2 judged queries", "t2", "1 query of the run not judged", "t8", "1 negative grade", "2 unjudged"):
             self.assertIn(word, said)
 
     def test_ties(self):

@@ -4,12 +4,13 @@ import gzip
 import json
 import os
 import random
+import shutil
 import threading
 from unittest import mock
 
-from harness import runs
+from harness import export, fuse, record, runs, score
 from metrics import RecordError
-from tests import DATA, TestCase
+from tests import DATA, ROOT, TestCase
 
 PLAIN_WAYS = (runs._lines_together, runs._lines_scattered)
 
@@ -239,3 +240,30 @@ class FormatsTest(TestCase):
     def test_the_stated_example_files_are_read(self):
         for name in ("example.qrels", "old.trec", "new.trec"):
             self.assertTrue((DATA / "runs" / name).is_file())
+
+
+class DocsTest(TestCase):
+    """Every command of the page on runs prints what the page says."""
+
+    def test_the_page(self):
+        shutil.copytree(DATA / "runs", self.folder / "tests" / "data" / "runs")
+        page = (ROOT / "harness" / "docs" / "runs.md").read_text("utf-8")
+        for block in page.split("```\n")[1::2]:
+            for step in block.removeprefix("$ ").split("\n$ "):
+                command, _, expected = step.partition("\n")
+                words = command.split()
+                if words[0] == "cat":
+                    found = (self.folder / words[1]).read_text("utf-8")
+                else:
+                    self.assertEqual(words[:3], ["python", "-m", "harness"])
+                    done = self.run_command("harness", *words[3:])
+                    found = done.stderr + done.stdout
+                self.assertEqual(found.rstrip("\n"), expected.rstrip("\n"), command)
+
+    def test_the_page_names_every_option(self):
+        page = (ROOT / "harness" / "docs" / "runs.md").read_text("utf-8")
+        options = [*score.OPTIONS, *score.FLAGS]
+        for parser in (record._parser(), export._parser(), fuse._parser()):
+            options += [name for action in parser._actions for name in action.option_strings if name.startswith("--")]
+        for option in set(options) - {"--help", "--output"}:
+            self.assertIn(f"{option}", page)

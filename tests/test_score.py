@@ -118,8 +118,8 @@ class CommandTest(ScoreCase):
             "a    0.2500  0.5000     50.0%\n"
             "\n"
             "gain=linear useful=1 grades=0..3 ties=trec missing=zero no-relevant=zero unjudged=zero duplicates=error self=keep queries=2\n"
-            "a: 1 of 2 judged queries are not in the run and count 0: t2\n"
-            "a: 1 query is not judged and left out\n"))
+            "a: 1 of 2 judged queries not in the run, count 0: t2\n"
+            "a: 1 query not judged, left out\n"))
 
     def test_per_query_lists_a_missing_query_and_no_unjudged_one(self):
         self.files(self.RUN, self.QRELS)
