@@ -183,9 +183,10 @@ def change_text(entry, decimals=3):
 
 
 def limits(entries):
-    """The lowest and the highest of 0 and of all the differences and interval ends."""
+    """The lowest and the highest of 0, the differences and the interval ends; 0.002 apart at least, since less is not shown."""
     values = [entry[key] for entry in entries if entry for key in ("difference", "low", "high") if not missing(entry[key])]
-    return min(0, *values) if values else 0, max(0, *values) if values else 0
+    low, high = min([0, *values]), max([0, *values])
+    return (low, high) if high - low >= 0.002 else (-0.001, 0.001)
 
 
 def useful(panel):
@@ -314,8 +315,7 @@ def draw_line(figure, points, style, marked):
 
 def difference_strip(figure, y, across, entries, strip):
     """The difference over depth as a line in the band of its interval; the scale is the same in all panels."""
-    low, high = strip if strip != (0, 0) else (0, 0.01)
-    down = Scale(low, high, y + (214 if low == 0 else 211), y + 170)
+    down = Scale(*strip, y + (214 if strip[0] == 0 else 211), y + 170)
     fine = down.ticks(18)
     values = [value for value in sorted({fine[0], 0, fine[-1]}) if value == 0 or abs(down(value) - down(0)) >= 14]
     figure.text(across.start, y + 163, "Difference")
@@ -460,7 +460,10 @@ def draw_rows(figure, rows, measure):
     """The rows: names, scores as ring and dot with their values, and changes with their intervals."""
     names = figure.left + min(215, max(text_width(row.label, 13, row.total) for row in rows))
     values = [value for row in rows for value in (row.base, row.candidate) if not missing(value)]
-    left, left_values = round_axis(min(values, default=0), max(values, default=1), names + 56, 428)
+    low, high = min(values, default=0), max(values, default=1)
+    if high - low < 0.02:
+        low, high = max(0, low - 0.02), min(1, high + 0.02)
+    left, left_values = round_axis(low, high, names + 56, 428)
     right, right_values = round_axis(*limits(row.entry for row in rows), 500, 676)
     figure.y += 6
     figure.text(left.start, figure.y + 10, measure, "ink", bold=True)
@@ -564,11 +567,11 @@ def table_width_panels(source, order):
     average, panels = source.summary["average"], []
     if len(average["datasets"]) > 1:
         values = [average["means"][model] for model in order]
-        panels.append(WidthPanel(f"Average of {len(average['datasets'])} data sets", values, [(None, None)] * len(order)))
+        panels.append(WidthPanel(f"Average of {len(average['datasets'])} sets", values, [(None, None)] * len(order)))
     for name, block in source.summary["datasets"].items():
         values = [block["means"].get(model) for model in order]
         band = width_band(block, order, values[-1], lambda found: found)
-        panels.append(WidthPanel(f"{label(name, 110, 14, True)} ({block['queries']:,})", values, band))
+        panels.append(WidthPanel(f"{label(name, 90, 14, True)} ({block['queries']:,})", values, band))
     return panels
 
 
@@ -750,8 +753,8 @@ def draw_parity(source):
     panel, summary = source.block, source.summary
     base, candidate = source.pair
     compared = comparison(summary, source.pair)
-    shown = landmarks(panel.cutoffs)
-    groups = {TITLES[metric]: [(f"k = {k:,}", value_of(compared, metric, k)) for k in shown] for metric in metrics.METRICS}
+    shown = {k: f"k = {k}" if k < 1000 else f"{k:,}" for k in landmarks(panel.cutoffs)}
+    groups = {TITLES[metric]: [(name, value_of(compared, metric, k)) for k, name in shown.items()] for metric in metrics.METRICS}
     entries = [value_of(compared, metric, k) for metric in metrics.METRICS for k in panel.cutoffs]
     if panel.selected:
         entries.append(value_of(compared, "selected_precision", None))

@@ -511,7 +511,9 @@ class Figure:
             self.y += 30
             return
         names = max(text_width(name, 13) for name, _ in rows)
-        scale, values = round_axis(min(0, *known), max(0, *known), self.left + names + 14, self.right - 54)
+        low, high = min([0, *known]), max([0, *known])
+        # less than a thousandth is not to be seen in the labels, and nothing at all still needs an axis
+        scale, values = round_axis(low, high if high - low >= 0.001 else 1, self.left + names + 14, self.right - 54)
         bottom = self.y + 26 * len(rows) + 4
         self.x_axis(scale, values, bottom, top=self.y)
         for name, value in rows:

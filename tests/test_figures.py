@@ -196,7 +196,13 @@ class HardTest(TestCase):
         self.check(panel(["a", "b"], cutoffs=list(range(1, 60))))
         self.check(panel(["a", "b"], cutoffs=list(range(1, 60)), tolerance=0.01))
         self.check(panel(["a", "b"], cutoffs=[1, 10, 100, 1000, 100000]))
+        self.check(panel(["a", "b"], cutoffs=[7, 1000], tolerance=0.01))
         self.check(panel(["a", "b"], queries=1500, types=["x"]))
+        self.check(table(["1024", "512"], [f"a data set with a long name {d}" for d in range(5)]))
+
+    def test_values_too_small_to_be_told_from_zero(self):
+        for models in (["a"], ["a", "b"], "abcde", ["64", "32"]):
+            self.check(table(models, score=lambda d, m, query: (m + query) * 1e-9))
 
     def test_tolerances_of_any_size(self):
         for tolerance in (1e-9, 0.00004, 0.005, 0.25, 1):
