@@ -6,13 +6,13 @@
 
 Ids are bytes exactly as they stand in the file: "0012" is not "12", and a no-break space is a character like any other.
 
-A run is read in one of three ways, each for what the one before it could not prove:
+A run is read in one of two ways, the second for what the first cannot prove. Each has a form for runs in which a query's lines
+do not stand together, which holds the whole run.
 
-    fast       blocks of whole lines, split once; column positions and the order of the scores are proved, not parsed
-    lines      line by line, a query at a time; names file and line of whatever is wrong
-    scattered  line by line, for a run in which a query's lines do not stand together; holds the whole run
+    fast   blocks of whole lines, split once; column positions and the order of the scores are proved, not parsed
+    lines  line by line; names file and line of whatever is wrong
 
-All three give the same rankings; a test compares them on thousands of small files.
+Both give the same rankings; a test compares them on thousands of small files.
 """
 
 import os
@@ -290,20 +290,20 @@ def _columns(block, width):
 
 
 def _stretches(values):
-    """(start, end) of each stretch of equal values. Raises _Unproven where that is not quickly seen."""
+    """(start, end) of each stretch of equal values."""
     start, length, size = 0, 1, len(values)
     while start < size:
         value, end = values[start], start + length
         if end > size or values[end - 1] != value or (end < size and values[end] == value):
             end = _stretch_end(values, start)
-        if values[start:end].count(value) != end - start:
-            raise _Unproven
+        if values[start:end].count(value) != end - start:  # equal values stand apart, which halving does not see
+            end = start + next((place for place, other in enumerate(islice(values, start, end)) if other != value))
         yield start, end
         start, length = end, end - start  # most queries have as many lines as the one before
 
 
 def _stretch_end(values, start):
-    """Where the values stop being equal to the one at start, by halving: right if equal values stand together."""
+    """Where the values stop being equal to the one at start, by halving, which is right if equal values stand together."""
     value, last, end = values[start], start, len(values)
     while end - last > 1:
         middle = (last + end) // 2
@@ -446,7 +446,7 @@ def _ways(source, marco):
     """The ways to read a run, each for what the one before cannot prove."""
     if source.name.endswith(".json") or source.peek(1) == b"{":
         return (_json_queries,)
-    return (_lines_together, _lines_scattered) if marco else (_fast, _lines_together, _lines_scattered)
+    return PLAIN_WAYS if marco else FAST_WAYS + PLAIN_WAYS
 
 
 def _order(documents, scores, ties, depth):
@@ -502,6 +502,20 @@ def _fast(source, _):
     if query is None:
         raise _Unproven
     yield _proved(query, documents, scores, shape)
+
+
+def _fast_scattered(source, _):
+    """The queries of a run that is well-formed, but whose lines do not stand together."""
+    queries = {}
+    for block in source.blocks():
+        for query, documents, scores, _ in _segments(_spaced(block)):
+            held = queries.setdefault(query, ([], []))
+            held[0].extend(documents)
+            held[1].extend(scores)
+    if not queries:
+        raise _Unproven
+    for query, (documents, scores) in queries.items():
+        yield _proved(query, documents, scores, None)
 
 
 def _segments(block):
@@ -563,8 +577,8 @@ def _parse_run_line(fields, marco, place):
     except ValueError:
         score = None
     if score is None or b"_" in token or not isfinite(score):
-        why = "out of range" if score is not None and token[-1:].isdigit() else "not a finite number"
-        raise RecordError(f"{place}: expected a finite number as score, got {show(token)}: {why}")
+        why = ", which is out of range" if score is not None and token[-1:].isdigit() and b"_" not in token else ""
+        raise RecordError(f"{place}: expected a finite number as score, got {show(token)}{why}")
     if marco and not token.isdigit():
         raise RecordError(f"{place}: expected a rank, an integer of at least 0, got {show(token)}")
     return query, document, -score if marco else score
@@ -625,6 +639,10 @@ def _json_queries(source, _):
         queries.setdefault(query.encode(), {})[document.encode()] = float(score)
     for query, documents in queries.items():
         yield query, list(documents), list(documents.values())
+
+
+FAST_WAYS = (_fast, _fast_scattered)
+PLAIN_WAYS = (_lines_together, _lines_scattered)
 
 
 def mark(documents, judged):

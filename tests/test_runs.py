@@ -12,9 +12,6 @@ from harness import export, fuse, record, runs, score
 from metrics import RecordError
 from tests import DATA, ROOT, TestCase
 
-PLAIN_WAYS = (runs._lines_together, runs._lines_scattered)
-
-
 def outcome(path, **options):
     """What a run reads as: {query: (documents, scores)}, or the error's text."""
     try:
@@ -76,7 +73,7 @@ class FastAndPlainTest(TestCase):
     """The fast way is a proof or it gives way: on thousands of files every way reads the same."""
 
     def test_runs(self):
-        generator, fast = random.Random(11), 0
+        generator, fast = random.Random(11), [0, 0]
         path = self.folder / "a.run"
         for case in range(2000):
             path.write_bytes(RandomRun(generator).content)
@@ -84,15 +81,17 @@ class FastAndPlainTest(TestCase):
                        "drop_self": generator.random() < .2}
             with mock.patch.object(runs, "BLOCK", generator.choice((40, 150, 4096))):
                 found = outcome(path, **options)
-            fast += self.is_fast(path)
-            with mock.patch.object(runs, "_ways", lambda *_: PLAIN_WAYS):
+            ways = [self.is_proved(path, way) for way in runs.FAST_WAYS]
+            fast = [fast[0] + ways[0], fast[1] + (ways[1] and not ways[0])]
+            with mock.patch.object(runs, "_ways", lambda *_: runs.PLAIN_WAYS):
                 self.assertEqual(found, outcome(path, **options), (case, options, path.read_bytes()))
-        self.assertGreater(fast, 500, "too few of the files take the fast way for this test to say anything")
+        self.assertGreater(fast[0], 500, "too few of the files take the fast way for this test to say anything")
+        self.assertGreater(fast[1], 50, "too few of the files take the fast way for scattered lines")
 
-    def is_fast(self, path):
+    def is_proved(self, path, way):
         with runs.Source(path) as source:
             try:
-                return bool(list(runs._fast(source, False)))
+                return bool(list(way(source, False)))
             except runs._Unproven:
                 return False
 
