@@ -15,8 +15,8 @@ from metrics import RecordError, dump_json, quote, read_json, write_whole
 
 FALL = Decimal("0.05")
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
+TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
 COMPARABLE = {"golden_sha256": "golden set", "k": "k", "depth": "depth", "index": "index identity"}
-NEEDED = {"time": str, "golden_sha256": str, "k": int, "depth": int, "questions": dict, "metrics": dict, "errors": int}
 
 
 def now():
@@ -50,12 +50,49 @@ def read_day(path):
     runs = value.get("runs") if isinstance(value, dict) else None
     if not isinstance(runs, list):
         raise RecordError(f'{path}: expected an object {{"runs": […]}}, got {quote(value)}')
-    problems = [f"{path}: runs[{at}].{key}: expected {kind.__name__}, got {quote(entry.get(key) if isinstance(entry, dict) else entry)}"
-                for at, entry in enumerate(runs) for key, kind in NEEDED.items()
-                if not isinstance(entry, dict) or type(entry.get(key)) is not kind]
+    problems = [f"{path}: runs[{at}]{problem}" for at, entry in enumerate(runs) for problem in entry_problems(entry)]
     if problems:
         raise RecordError(problems)
     return runs
+
+
+def entry_problems(entry):
+    """What is wrong with an entry of the log, each with its place."""
+    if not isinstance(entry, dict):
+        return [f": expected an object, got {quote(entry)}"]
+    problems = [f".{key}: expected {kind}, got {quote(entry.get(key))}" for key, (kind, fits) in NEEDED.items() if not fits(entry.get(key))]
+    falls = entry.get("needs_review", [])
+    if not isinstance(falls, list) or not all(isinstance(fall, dict) and is_fall(fall) for fall in falls):
+        problems.append(f".needs_review: expected a list of falls, got {quote(falls)}")
+    problems += [f".{key}: expected text, got {quote(entry[key])}" for key in ("not_comparable", "compared_with")
+                 if not isinstance(entry.get(key, ""), str)]
+    return problems
+
+
+def is_value(value):
+    return value is None or type(value) in (int, float) and 0 <= value <= 1
+
+
+def is_fall(fall):
+    return (isinstance(fall.get("group"), str) and isinstance(fall.get("metric"), str) and is_value(fall.get("after"))
+            and is_value(fall.get("before")) and fall.get("before") is not None)
+
+
+def are_metrics(groups):
+    return isinstance(groups, dict) and isinstance(groups.get("overall"), dict) and all(
+        isinstance(values, dict) and all(map(is_value, values.values())) for values in groups.values())
+
+
+def is_count(value):
+    return type(value) is int and value >= 0
+
+
+# what an entry must have: in words, and as a function that says whether a value fits
+NEEDED = {"time": ("a time such as 2026-01-31T08:15:00Z", lambda value: isinstance(value, str) and bool(TIME.fullmatch(value))),
+          "golden_sha256": ("text", lambda value: isinstance(value, str)),
+          "k": ("a whole number", is_count), "depth": ("a whole number", is_count), "errors": ("a whole number", is_count),
+          "questions": ("questions by type", lambda value: isinstance(value, dict) and all(map(is_count, value.values()))),
+          "metrics": ("overall and each type with fractions 0 to 1 or null", are_metrics)}
 
 
 def add(folder, entry):
@@ -116,10 +153,10 @@ def entry_lines(entry):
         lines.append(f"  not comparable {entry['not_comparable']}")
     fallen = {}
     for fall in entry.get("needs_review", ()):
-        new = "no value" if fall["after"] is None else f"{fall['after']:.3f}"
+        new = "no value" if fall.get("after") is None else f"{fall['after']:.3f}"
         fallen.setdefault(fall["group"], []).append(f"{fall['metric']} {fall['before']:.3f} -> {new}")
     if fallen:
-        lines.append(f"  needs review, compared with the run of {entry['compared_with']}:")
+        lines.append(f"  needs review, compared with the run of {entry.get('compared_with', '(unknown)')}:")
     return lines + [f"    {group}: {', '.join(falls)}" for group, falls in fallen.items()]
 
 

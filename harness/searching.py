@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from harness.documents import as_id, shown
 from harness.files import Progress
-from metrics import RecordError, quote
+from metrics import RecordError
 
 LONGEST = 86_400  # seconds for one search
 WORKER = "golden-search"
@@ -38,15 +38,20 @@ def load_function(name):
         raise RecordError(f"{name}: expected MODULE:FUNCTION, such as my_rag:search")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
+    function = foreign(lambda: attrgetter(attribute)(import_module(module)), f"{name}: cannot be loaded")
+    if not callable(function):
+        raise RecordError(f"{name}: expected a function, got {shown(function)}")
+    return function
+
+
+def foreign(call, problem):
+    """What a call into foreign code gives; whatever it raises, or its exit, becomes a RecordError."""
     try:
-        function = attrgetter(attribute)(import_module(module))
+        return call()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise RecordError(f"{name}: cannot be loaded: {type(error).__name__}: {one_line(error)}") from None
-    if not callable(function):
-        raise RecordError(f"{name}: expected a function, got {quote(function)}")
-    return function
+        raise RecordError(f"{problem}: {type(error).__name__}: {one_line(error)}") from None
 
 
 def one_line(error):

@@ -11,14 +11,14 @@ from itertools import product
 from typing import NamedTuple
 
 from harness.chunker import SPLITS, chunk_documents
-from harness.documents import read_documents
+from harness.documents import read_documents, shown
 from harness.evaluation import METRICS, check_lengths, depth_for, evaluate_made, per_question
 from harness.files import canonical_hash
 from harness.golden_items import load_golden
 from harness.golden_run import embedded
 from harness.identity import Cache, code_version
 from harness.normalize import NORMALIZATIONS, normalizer, read_synonyms
-from harness.searching import apart, load_function, with_depth
+from harness.searching import apart, foreign, load_function, with_depth
 from metrics import RecordError, compare, dump_json, parse_record, quote, write_whole
 
 AXES = ("split", "normalize", "size", "overlap")
@@ -251,14 +251,10 @@ def maker(sweep, chunks, change):
 
     def make():
         build = load_function(sweep.build)
-        try:
-            search = build([{**chunk._asdict(), "text": change(chunk.text)} for chunk in chunks.values()])
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise RecordError(f"{sweep.build}: cannot build an index: {type(error).__name__}: {error}") from None
+        texts = [{**chunk._asdict(), "text": change(chunk.text)} for chunk in chunks.values()]
+        search = foreign(lambda: build(texts), f"{sweep.build}: cannot build an index")
         if not callable(search):
-            raise RecordError(f"{sweep.build}: expected a search function back, got {quote(search)}")
+            raise RecordError(f"{sweep.build}: expected a search function back, got {shown(search)}")
         ask = with_depth(search, depth_for(sweep.k))
         return lambda question: ask(change(question))
 

@@ -50,16 +50,17 @@ class Log(TestCase):
         self.assertEqual(len(comparable_runs(read_log(self.folder / "log"))), 2)
 
     def test_runs_at_once_are_all_kept(self):
-        threads = [threading.Thread(target=self.add, args=(entry(),)) for _ in range(8)]
+        folder = self.folder / "log"
+        threads = [threading.Thread(target=add, args=(folder, entry())) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(len(read_log(self.folder / "log")), 8)
+        self.assertEqual(len(read_log(folder)), 8)
 
     def test_bad_logs(self):
         self.assertEqual(read_log(self.folder / "missing"), [])
-        for text, words in (("[]", "expected an object"), ('{"runs": [{"time": 5}]}', r"runs\[0\].time: expected str"), ("{", "not valid JSON")):
+        for text, words in (("[]", "expected an object"), ('{"runs": [{"time": 5}]}', r"runs\[0\].time: expected a time"), ("{", "not valid JSON")):
             self.write("log/2026-03-01.json", text)
             with self.subTest(text), self.assertRaisesRegex(RecordError, words):
                 read_log(self.folder / "log")

@@ -107,7 +107,7 @@ class Command(TestCase):
 
     def test_build_functions_that_fail(self):
         self.write("my_rag.py", BUILD)
-        for name, words in (("no_function", "expected a search function back, got 7"), ("broken", "cannot build an index: ValueError: no GPU"),
+        for name, words in (("no_function", "expected a search function back, got int 7"), ("broken", "cannot build an index: ValueError: no GPU"),
                             ("missing", "AttributeError"), ("failing", "10 searches failed with split fixed")):
             with self.subTest(name):
                 result = self.sweep("--build", f"my_rag:{name}")
