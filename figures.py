@@ -196,10 +196,12 @@ def useful(panel):
 
 
 def queries(summary):
+    """How many queries, with the noun."""
     return count(summary["queries"], "query", "queries")
 
 
 def name_in_title(model):
+    """A model's name as a title has room for it."""
     return label(model, 250, 18, True)
 
 
@@ -237,6 +239,7 @@ def columns_of(panel):
 
 
 def main_first():
+    """The metrics that have cutoffs, the main one first."""
     return sorted(metrics.METRICS, key=lambda metric: metric != MAIN)
 
 
@@ -385,10 +388,12 @@ def draw_datasets(source):
 
 
 def dataset_label(name, block):
+    """A data set's name with its number of queries."""
     return f"{label(name, 140, 13)} ({block['queries']:,})"
 
 
 def datasets_subtitle(table):
+    """What the numbers of a public table are."""
     return f"Mean {label(table.measure, 200)} over the queries of each data set (their number in brackets)."
 
 
@@ -778,6 +783,7 @@ def draw_parity(source):
 
 
 def is_over(entry, tolerance):
+    """Whether a difference is larger than the tolerance, in either direction."""
     return not missing(entry["difference"]) and abs(entry["difference"]) > tolerance
 
 
@@ -861,6 +867,7 @@ def draw_table(source):
 
 
 def table_verdict(entry):
+    """A change in words."""
     if not missing(entry["low"]) and entry["low"] == entry["high"] == 0:
         return "the same"
     return VERDICTS[verdict(entry)]
