@@ -26,6 +26,7 @@ EXCLUDED = 255  # the byte of an excluded position in a ranking
 EXCLUDED_BYTE = b"\xff"
 MAX_GRADE = 100  # 2^100 - 1 is still an exact float; a larger grade is a mistake
 MAX_COUNT = 10**18  # of passages; sums of such counts are still printed whole
+MAX_DEPTH = 100_000  # of a ranking or a cutoff; an ideal is as long as the cutoff where the reference is
 MAX_BYTES = 128 * 2**20  # the largest file that is read: parsed JSON takes about ten times its size in memory
 
 
@@ -300,8 +301,10 @@ class _Reader:
             self.object(identity, _at(at, model))
         depth, cutoffs, tolerance = value.get("depth", inf), value.get("cutoffs", [1]), value.get("tolerance", 1)
         self.expect(depth == inf or _is_count(depth, 1), _at(place, "depth"), "an integer of at least 1", depth)
-        increasing = isinstance(cutoffs, list) and cutoffs and all(_is_count(k, 1) for k in cutoffs) and all(map(lt, cutoffs, cutoffs[1:]))
-        if self.expect(increasing, at := _at(place, "cutoffs"), "increasing integers k, each at least 1", cutoffs) and _is_count(depth):
+        increasing = (isinstance(cutoffs, list) and cutoffs and all(_is_count(k, 1) and k <= MAX_DEPTH for k in cutoffs)
+                      and all(map(lt, cutoffs, cutoffs[1:])))
+        expected = f"increasing integers k, each at least 1 and at most {MAX_DEPTH:,}"
+        if self.expect(increasing, at := _at(place, "cutoffs"), expected, cutoffs) and _is_count(depth):
             self.expect(cutoffs[-1] <= depth, at, f"none beyond the depth of {depth}", cutoffs)
         self.expect(_is_number(tolerance, 0, 1) and tolerance, _at(place, "tolerance"), "a number above 0 and at most 1", tolerance)
         scale = self.scale(value.get("grades", {}), _at(place, "grades"))
@@ -491,9 +494,9 @@ def _graded_pairs(counts):
 
 # Metrics: each gives, over all queries, the numerators and the denominators of a ratio
 
-# What one model shows at one cutoff, a list over the queries each: the retained grades (cut first, then excluded positions dropped) and
-# how many of them are useful; and of the reference: how many useful passages it knows, and the ideal DCG. scores: {grades: DCG}.
-Cut = namedtuple("Cut", "retained useful known ideal scores useless")
+# What one model shows at one cutoff, a list over the queries each: the retained grades (cut first, then excluded positions dropped),
+# how many of them are useful, and their DCG; and of the reference: how many useful passages it knows, and the ideal DCG.
+Cut = namedtuple("Cut", "retained useful dcg known ideal useless")
 LOG2_RANK = [log2(rank + 1) for rank in range(1, 101)]
 
 
@@ -510,20 +513,14 @@ def dcg(grades, gains):
     >>> dcg(bytes([3, 0, 1]), gain_table("exponential", 3))  # 7 / 1 + 0 + 1 / 2
     7.5
     """
+    return fsum(dcg_terms(grades, gains))
+
+
+def dcg_terms(grades, gains):
+    """The terms of the DCG of retained grades (bytes), rank 1 first: gain / log2(rank + 1)."""
     while len(grades) > len(LOG2_RANK):
         LOG2_RANK.append(log2(len(LOG2_RANK) + 2))
-    return fsum(map(truediv, map(gains.__getitem__, grades), LOG2_RANK))
-
-
-class _Scores(dict):
-    """DCG by grades. Short prefixes without the zeros at their end are few, so most are computed once."""
-
-    def __init__(self, gains):
-        self.gains = gains
-
-    def __missing__(self, grades):
-        self[grades] = score = dcg(grades, self.gains)
-        return score
+    return list(map(truediv, map(gains.__getitem__, grades), LOG2_RANK))
 
 
 def ideal_grades(counts, k):
@@ -568,9 +565,7 @@ def ndcg(cut):
 
     Retained [0, 3] at k = 2 of a reference with one 3 and one 1, exponential: (7 / log2 3) / (7 + 1 / log2 3) = 0.578764.
     """
-    scores = cut.scores
-    return ([scores[grades.rstrip(b"\0")] / ideal if ideal else 0.0 for grades, ideal in zip(cut.retained, cut.ideal)],
-            [1] * len(cut.ideal))
+    return [own / ideal if ideal else 0.0 for own, ideal in zip(cut.dcg, cut.ideal)], [1] * len(cut.ideal)
 
 
 def mrr(cut):
@@ -606,21 +601,24 @@ def retained_grades(panel, lengths):
 def measure(panel, cutoffs=None):
     """Every metric of a panel at every cutoff, as a list of Measured in the order of TITLES."""
     cutoffs = cutoffs or panel.cutoffs
-    useless, scores = bytes(range(panel.useful)), _Scores(panel.gains)
-    known = [sum(counts[panel.useful:]) for counts in panel.counts]
-    best = [ideal_grades(counts, cutoffs[-1]) for counts in panel.counts]
+    lengths = {k: dict.fromkeys(panel.models, [k] * len(panel.ids)) for k in cutoffs}
+    useless, known = bytes(range(panel.useful)), [sum(counts[panel.useful:]) for counts in panel.counts]
+    best = [dcg_terms(ideal_grades(counts, cutoffs[-1]), panel.gains) for counts in panel.counts]
+    terms = {model: [dcg_terms(grades, panel.gains) for grades in own]
+             for model, own in retained_grades(panel, lengths[cutoffs[-1]])[0].items()}
     measured = []
 
     def add(metrics, cutoff, lengths):
         retained, eligible = retained_grades(panel, lengths)
-        ideal = [scores[grades[:cutoff]] for grades in best]
-        cuts = {model: Cut(own, [len(grades.translate(None, useless)) for grades in own], known, ideal, scores, useless)
+        ideal = [fsum(own[:cutoff]) for own in best]
+        cuts = {model: Cut(own, [len(grades.translate(None, useless)) for grades in own],
+                           [fsum(shown[:len(grades)]) for shown, grades in zip(terms[model], own)], known, ideal, useless)
                 for model, own in retained.items()}
         measured.extend(Measured(name, cutoff, eligible, {model: function(cut) for model, cut in cuts.items()})
                         for name, function in metrics.items())
 
     for k in cutoffs:
-        add(METRICS, k, dict.fromkeys(panel.models, [k] * len(panel.ids)))
+        add(METRICS, k, lengths[k])
     if panel.selected:
         add({"selected_precision": precision}, None, panel.selected)
     return sorted(measured, key=lambda item: list(TITLES).index(item.metric))
@@ -924,10 +922,10 @@ def show(metric, value):
 
 
 def show_difference(metric, entry):
-    """A difference with its interval, in percentage points where the metric is in percent; * for a Holm-adjusted p < 0.05."""
+    """A difference with its interval, in percentage points where the metric is in percent; = within tolerance, * Holm's p < 0.05."""
     scale, digits, unit = (100, 2, " pp") if metric in PERCENT else (1, 4, "")
     value, low, high = ("?" if entry[key] is None else f"{scale * entry[key]:+.{digits}f}" for key in ("difference", "low", "high"))
-    star = " *" if entry["p_holm"] is not None and entry["p_holm"] < 0.05 else ""
+    star = " =" * bool(entry.get("within_tolerance")) + " *" * (entry["p_holm"] is not None and entry["p_holm"] < 0.05)
     return "undefined" if entry["difference"] is None else f"{value} [{low}, {high}]{unit}{star}"
 
 
@@ -976,7 +974,8 @@ def panel_notes(panel, summary):
     """What a reader of the table must know: the scale, what is excluded, which queries are not eligible or without results."""
     k = panel.cutoffs[-1]
     yield (f"Useful: grade {panel.useful} or more of 0 to {panel.max_grade}. Gain: {panel.gain}."
-           + " [ ]: paired 95% interval. *: Holm-adjusted p < 0.05." * bool(panel.comparisons))
+           + " [ ]: paired 95% interval. *: Holm-adjusted p < 0.05." * bool(panel.comparisons)
+           + f" =: the whole interval is within {panel.tolerance}." * bool(panel.tolerance))
     for model, rankings in panel.rankings.items():
         if excluded := summary["excluded_positions"][model][str(k)]:
             yield f"{model}: {excluded:,} of {sum(len(ranking[:k]) for ranking in rankings):,} positions excluded at {k}."
@@ -1150,9 +1149,9 @@ def _arguments(argv):
         return float(text)
 
     def cutoff(text):
-        if not text.isdecimal() or int(text) < 1:
+        if not text.isdecimal() or int(text[:18]) < 1:
             raise argparse.ArgumentTypeError(f"k is {text}; expected an integer of at least 1")
-        return int(text)
+        return int(text[:18])
 
     parser = argparse.ArgumentParser(prog="metrics.py", description="Recompute every number of the records and check the summaries.",
                                      epilog="Exit status: 0 all reproduced, 1 a difference, 2 bad input or usage.", allow_abbrev=False)
@@ -1179,8 +1178,8 @@ def explain_record(record, query, model, k):
     texts = []
     for panel in (panel for panel in panels if query in panel.ids):
         at = k or (10 if 10 in panel.cutoffs else panel.cutoffs[-1])
-        if panel.depth and at > panel.depth:
-            raise RecordError(f"{record.name}: --at {at}: expected a cutoff within the depth of {panel.depth}")
+        if at > (panel.depth or MAX_DEPTH):
+            raise RecordError(f"{record.name}: --at {at}: expected a cutoff within the depth of {panel.depth or MAX_DEPTH}")
         if model and model not in panel.models:
             raise RecordError(f"{record.name}: --model: expected one of {', '.join(panel.models)}, got {quote(model)}")
         texts += [explain(panel, query, own, at) for own in ([model] if model else panel.models)]
