@@ -342,7 +342,8 @@ class _Reader:
 
     def queries(self, value, place, models, depth, top):
         """The columns of a Panel: ids, types, counts, rankings, selected, reasons."""
-        ids, types, counts, selected, rankings, reasons = {}, [], [], [], {model: [] for model in models}, {}
+        found, ids, types, counts, selected, reasons = len(self.problems), {}, [], [], [], {}
+        rankings = {model: [] for model in models}
         no_counts = {str(grade): -1 if grade == 0 else 0 for grade in range(top + 1)}
         self.grades = bytes((*range(top + 1), EXCLUDED))
         some = self.expect(isinstance(value, list) and value, place, "a list of at least one query (no records to score)", value)
@@ -370,6 +371,8 @@ class _Reader:
             if 0 < (missing := column.count(None)) < len(column):
                 self.problems.append(f"{place}[{column.index(None)}].{what}: missing here and in {missing:,} of {len(column):,} queries;"
                                      " expected in every query or in none")
+        if len(self.problems) > found:
+            return None
         return (tuple(ids), tuple(types) if any(types) else None, tuple(counts), {model: tuple(own) for model, own in rankings.items()},
                 {model: tuple(own[model] for own in selected) for model in models} if all(selected) else None, reasons)
 
@@ -1149,9 +1152,9 @@ def _arguments(argv):
         return float(text)
 
     def cutoff(text):
-        if not text.isdecimal() or int(text[:18]) < 1:
-            raise argparse.ArgumentTypeError(f"k is {text}; expected an integer of at least 1")
-        return int(text[:18])
+        if not text.isdecimal() or len(text) > 18 or int(text) < 1:
+            raise argparse.ArgumentTypeError(f"k is {text[:18]}; expected an integer of at least 1")
+        return int(text)
 
     parser = argparse.ArgumentParser(prog="metrics.py", description="Recompute every number of the records and check the summaries.",
                                      epilog="Exit status: 0 all reproduced, 1 a difference, 2 bad input or usage.", allow_abbrev=False)
