@@ -16,7 +16,7 @@ from harness.printed import find_printed, hint, is_right, reprint, unrounded
 from metrics import RecordError, decode_utf8, quote, read_bytes, write_whole
 
 MARKER = re.compile(r"\s*(?P<close>/?)\s*(?P<word>[^\W\d_]+)\s*(?P<colon>:?)\s*(?P<address>.*?)\s*\Z", re.DOTALL)
-LINE_START = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*")  # quotation marks and list markers
+LINE_START = re.compile(r"\ufeff?[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*")  # quotation marks and list markers
 YAML_COMMENT = re.compile(r"^(?P<indent>[ \t]*)#(?P<body>[^\r\n]*)", re.MULTILINE)
 
 
@@ -131,6 +131,9 @@ class Card:
             self.problem(marker.start, f"no number right before metrics: {marker.address}, but {quote(before)}; "
                          "expected the printed number, then the comment")
             return
+        if printed.percent and value.kind == "count":
+            self.problem(printed.start, f"{quote(printed.shown)} is a percentage, but metrics: {marker.address} is a count")
+            return
         self.numbers += 1
         if not is_right(printed, value):
             end = printed.shown_end if None in (printed.number, value.number) else printed.end
@@ -143,6 +146,10 @@ class Card:
     def read_region(self, opening, found, closing):
         """Compare the table of a region with the record's; found is None where the address is wrong."""
         self.marked.append((opening.start, closing.end))
+        before = self.text[self.text.rfind("\n", 0, opening.start) + 1:opening.start]
+        if not LINE_START.fullmatch(before):
+            self.problem(opening.start, f"a table's marker stands on a line of its own, not after {quote(before)}")
+            return
         tables = [table for table in self.tables_found if opening.end <= table.start and table.end <= closing.start]
         if len(tables) > 1:
             self.problem(opening.start, f"{len(tables)} tables in one region; expected one")
@@ -152,7 +159,7 @@ class Card:
             rows = [[line[start:end] for start, end in cell_spans(line, 0, len(line))] for line in (lines[0], *lines[2:])]
             address = " ".join(opening.address.split())
             if not tables:
-                self.fill(opening, closing, lines)
+                self.fill(opening, closing, lines, re.sub(r"[^\s>]", " ", before))
                 self.find(opening.start, f"no table in the region of {address}; update writes it")
             elif differences := list(self.table_differences(tables[0], rows)):
                 for position, text in differences:
@@ -160,11 +167,9 @@ class Card:
                 self.edits.append(Edit(tables[0].start, tables[0].end,
                                        table_text(lines, tables[0].prefix, self.newline(opening.end))))
 
-    def fill(self, opening, closing, lines):
+    def fill(self, opening, closing, lines, prefix):
         """Put the table between two markers that have none between them."""
-        start = self.text.rfind("\n", 0, opening.start) + 1
-        before, newline = self.text[start:opening.start], self.newline(opening.end)
-        prefix = re.sub(r"[^\s>]", " ", before) if LINE_START.fullmatch(before) else ""
+        newline = self.newline(opening.end)
         self.edits.append(Edit(opening.end, closing.start, newline + table_text(lines, prefix, newline) + prefix))
 
     def newline(self, position):

@@ -14,6 +14,7 @@ TOKEN = re.compile(r"(?P<escape>\\[^\s\w])|(?P<ticks>`+)|(?P<comment><!--)")
 BLANK = re.compile(r"\n[ \t>]*\r?(?:\n|\Z)")
 FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:.*\n)*?)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 YAML_LINE = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n)*[\w\"'.-]+[ \t]*:")
+ROW = re.compile(r"[ \t>]*+(?!<!--)[^|\n]*\|")  # a comment at the start of a line ends a table
 DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\r?\n?\Z")
 
 
@@ -117,7 +118,7 @@ class Markdown:
                 at += 1
                 continue
             rows, last = [cells], at + 1
-            while last + 1 < len(lines) and lines[last + 1][0] == lines[last][1] and "|" in self.text[slice(*lines[last + 1])]:
+            while last + 1 < len(lines) and lines[last + 1][0] == lines[last][1] and ROW.match(self.text, *lines[last + 1]):
                 last += 1
                 rows.append(cell_spans(self.text, *lines[last]))
             prefix = re.match(r"[ \t>]*", self.text[head[0]:head[1]])[0]

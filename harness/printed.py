@@ -15,11 +15,13 @@ SPACES = " \u00a0\u2009\u202f"
 UNITS = r"\\?%|\uff05|percentage[ ]points?|percent|points?|pp\b|p\.p\."
 # What may stand between a number and the comment that ties it: emphasis, a closing bracket or tag, one line break.
 CLOSING = r"(?:[*_`~)\]]|</\w+>)*"
+# A number is no part of a word, but scripts without spaces may stand right before it.
+APART = r"(?<![A-Za-z0-9_.,\u00aa-\u024f\u0370-\u052f])"
 AFTER = rf"{CLOSING}[ \t]*(?:\r?\n[ \t]*)?\Z"
 NUMBER = re.compile(
-    rf"""(?P<bound>(?:<|&lt;)[{SPACES}]?)?(?<![\w.,])(?P<sign>[-+\u2212\u2013]?)
+    rf"""(?P<bound>(?:<|&lt;)[{SPACES}]?)?{APART}(?P<sign>[-+\u2212\u2013]?)
     (?P<digits>\d+(?:[.,'\u2019\u00a0\u2009\u202f]\d+)*)(?P<power>[eE][-+]?\d+)?(?P<unit>[*_]*[{SPACES}]?(?:{UNITS}))?{AFTER}""", re.VERBOSE)
-WORD = re.compile(rf"(?P<word>{UNDEFINED}){AFTER}")
+WORD = re.compile(rf"{APART}(?P<word>{UNDEFINED}){AFTER}")
 
 
 class Value(NamedTuple):

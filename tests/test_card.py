@@ -31,7 +31,7 @@ class PrintedNumbers(TestCase):
                 ("56,21 %", 0.56214, True), ("+5.6 pp", 0.0562, True), ("5.6 percentage points", 0.0562, True), ("\u22120.012", -0.0123, True),
                 ("-0.000", 0.0001, True), ("**56.21%**", 0.56214, True), ("<b>0.56</b>", 0.56214, True), ("[0.1, 0.2]", 0.2, True),
                 ("0.1\u20130.2", 0.2, True), ("p < 0.001", 0.0002, True), ("p < 0.001", 0.001, False), ("p &lt; 0.05", 0.04, True),
-                ("1.2e-05", 0.0000123, True), ("1.3e-05", 0.0000123, False), ("undefined", None, True), ("0.5", None, False), ("1", 0.5, True)):
+                ("1.2e-05", 0.0000123, True), ("\u5171 0.5", 0.5, True), ("\u51710.5", 0.5, True), ("1.3e-05", 0.0000123, False), ("undefined", None, True), ("0.5", None, False), ("1", 0.5, True)):
             with self.subTest(text=text, value=value):
                 self.assertEqual(is_right(find_printed(text, "share"), Value(value)), right)
 
@@ -59,7 +59,7 @@ class PrintedNumbers(TestCase):
                 self.assertEqual(reprint(printed, Value(value, kind)), new)
 
     def test_what_is_no_number(self):
-        for text in ("v2", "", "word", "56.21% of", "5 |", "1.2.3.4 ."):
+        for text in ("v2", "", "word", "\u00e42", "1undefined", "56.21% of", "5 |", "1.2.3.4 ."):
             with self.subTest(text=text):
                 self.assertIsNone(find_printed(text, "share"))
 
@@ -248,7 +248,8 @@ class Cards(TestCase):
                 ("<!-- metrics: retriever table -->\n1<!-- metrics: retriever queries -->\n<!-- /metrics -->", ":2: a marker inside the region that opens in line 1"),
                 ("4<!-- metrics: retriver queries -->", "closest: retriever"), ("4<!-- metric: retriever queries -->", "looks like a misspelt marker"),
                 ("4<!-- metrics: retriever queries", "never closed; expected -->"), ("word<!-- metrics: retriever queries -->", 'no number right before'),
-                ("4 |<!-- metrics: retriever queries -->", "no number right before"), ("<!-- metrics: -->", "the address is empty"),
+                ("4 |<!-- metrics: retriever queries -->", "no number right before"), ("<!-- metrics: -->", "the address is empty"), ("5%<!-- metrics: retriever queries -->", "is a count"),
+                ("word <!-- metrics: retriever table -->\n<!-- /metrics -->", "a line of its own"),
                 ("<!-- metrics: retriever tabel -->\n<!-- /metrics -->", "no model, comparison or count"),
                 ("<!-- metrics: retriever model-index -->", "front matter"), ("<!-- metrics: x table -->\n<!-- /metrics: x -->", "a closing marker has no address"),
                 ("---\na: b\n# metrics: retriever model-index\n---\n", ":3: this region is never closed"), ("---\na: b\n# /metrics\n---\n", ":3: # /metrics closes nothing"),
