@@ -107,19 +107,24 @@ def _is_cutoff(digits):
 
 
 class Scale:
-    """How grades become gains and relevance: the largest grade, the lowest relevant one, and the gain's name."""
+    """How grades become gains and relevance: the largest grade, the lowest relevant one, and the gain's name.
 
-    def __init__(self, max_grade, useful, gain):
-        self.max_grade, self.useful = max_grade, useful
-        self.gains = Gains(gain, max_grade)
+    longest is the largest cutoff that will be asked for, None for the whole ranking.
+    """
+
+    def __init__(self, max_grade, useful, gain, longest):
+        self.max_grade, self.useful, self.longest = max_grade, useful, longest
+        self.gains, self.ideals = Gains(gain, max_grade), {}
         self.as_grades = bytes(mark if mark <= max_grade else 0 for mark in range(256))
         self.as_relevant = bytes(1 if useful <= mark <= max_grade else 0 for mark in range(256))
 
-    def reference(self, judged, longest):
-        """The Reference of a query's judgments, {document: grade}; longest is the largest cutoff, None without one."""
+    def reference(self, judged):
+        """The Reference of a query's judgments, {document: grade}."""
         held = bytes(judged.values())
         counts = tuple(map(held.count, range(self.max_grade + 1)))
-        return Reference(sum(counts[self.useful:]), ideal_grades(counts, sum(counts) if longest is None else longest))
+        if counts not in self.ideals:  # many queries have as many documents of each grade as another
+            self.ideals[counts] = ideal_grades(counts, sum(counts) if self.longest is None else self.longest)
+        return Reference(sum(counts[self.useful:]), self.ideals[counts])
 
     def results(self, marks, references):
         """The Results of rankings, given as marks, and the references of the same queries."""

@@ -169,7 +169,7 @@ def _selected(scores, options, query):
 def make_table(collections, options):
     """(public table as a JSON value, notes): each model's score of each query, rounded to 6 decimals."""
     measure = parse_measure(options.measure)
-    scale = Scale(options.max_grade, options.useful, options.gain)
+    scale = Scale(options.max_grade, options.useful, options.gain, measure.k)
     options.depth = measure.k
     models = list(dict.fromkeys(model for collection in collections for model in collection.runs))
     table, notes, datasets = {"about": options.about} if options.about else {}, [], {}
@@ -181,7 +181,7 @@ def make_table(collections, options):
     for collection in collections:
         ranked = Ranked(collection, options)
         notes += ranked.notes
-        references = [scale.reference(judged, measure.k) for judged in ranked.qrels.judged.values()]
+        references = [scale.reference(judged) for judged in ranked.qrels.judged.values()]
         scores = {}
         for model, results in ranked.models.items():
             marks = [results.get(query, (b"", []))[0] for query in ranked.qrels.judged]

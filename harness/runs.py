@@ -41,8 +41,8 @@ BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
 Qrels = namedtuple("Qrels", "name judged warnings")
 
 
-class _Unproven(Exception):
-    """This way of reading cannot prove its result; the next one decides."""
+class Unproven(Exception):
+    """A way of reading cannot prove its result; the next one decides."""
 
 
 # Files
@@ -54,7 +54,8 @@ class Source:
     Every failure is a RecordError: a missing or changed file, a directory, a damaged or truncated gzip file.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, start=0, end=None):
+        self.start, self.end = start, end  # the part of an unzipped file that is read
         self.name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
         self.progress = None
         try:
@@ -81,10 +82,11 @@ class Source:
             import gzip
 
             self.file = gzip.GzipFile(fileobj=self.raw)
-        if self.before.st_size > SHOW_PROGRESS and sys.stderr.isatty():
+        size = self.end or self.before.st_size
+        if size > SHOW_PROGRESS and not self.start and sys.stderr.isatty():
             from harness.files import Progress
 
-            self.progress = Progress(self.before.st_size, f"bytes of {self.name}")
+            self.progress = Progress(size, f"bytes of {self.name}")
 
     def _spooled(self):
         """A pipe's bytes in an unnamed temporary file, since they come only once."""
@@ -105,13 +107,13 @@ class Source:
     def peek(self, size):
         """The first bytes, which will be read again."""
         content = self.raw.read(size)
-        self.raw.seek(0)
+        self.raw.seek(self.start)
         return content
 
     def read(self, size=-1):
         """The next bytes; none at the end, where the file must still be the one that was opened."""
         try:
-            content = self.file.read(size)
+            content = self.file.read(size if self.end is None else min(size, self.end - self.raw.tell()))
         except (OSError, EOFError) as error:
             why = "the gzip file is damaged or cut short" if self.file is not self.raw else error.strerror
             raise RecordError(f"{self.name}: cannot be read to its end: {why}") from None
@@ -132,11 +134,11 @@ class Source:
 
     def rewind(self):
         """Start again at the first byte."""
-        self.file.seek(0)
+        self.file.seek(self.start)
 
     def blocks(self):
         """Blocks of whole lines, each ending in a line feed, without byte-order mark and without blank lines at the end."""
-        rest = self.read(3)
+        rest = b"" if self.start else self.read(3)
         if rest[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise RecordError(f"{self.name}: UTF-16, by its first two bytes; save it as UTF-8")
         rest = b"" if rest == b"\xef\xbb\xbf" else rest
@@ -201,7 +203,7 @@ def read_qrels(path, max_grade=3):
             return _json_qrels(source, max_grade)
         try:
             return Qrels(source.name, _fast_qrels(source, max_grade), [])
-        except _Unproven:
+        except Unproven:
             source.rewind()
             return _line_qrels(source, max_grade)
 
@@ -218,14 +220,14 @@ class _Heads(dict):
     def __missing__(self, token):
         grade, line_feed, query = token.partition(b"\n")
         if not (line_feed and query and grade in self.known):
-            raise _Unproven
+            raise Unproven
         self.grades[token] = self.known[grade]
         self[token] = query
         return query
 
 
 def _fast_qrels(source, max_grade):
-    """{query: {document: grade}} of well-formed qrels, in any order of lines. Raises _Unproven for all others."""
+    """{query: {document: grade}} of well-formed qrels, in any order of lines. Raises Unproven for all others."""
     judged, heads, width = {}, _Heads(max_grade), 0
     for block in source.blocks():
         block = _spaced(block)
@@ -240,20 +242,20 @@ def _fast_qrels(source, max_grade):
                 before = len(known)
                 known.update(zip(documents, grades))
                 if len(known) - before != len(documents):
-                    raise _Unproven  # a pair that is judged twice
+                    raise Unproven  # a pair that is judged twice
     if not judged:
-        raise _Unproven
+        raise Unproven
     return judged
 
 
 def _judgments(block, width, heads):
     """(query, documents, grades) of each stretch of lines of one query in a block of qrels."""
     if not 3 <= width <= 4:
-        raise _Unproven
+        raise Unproven
     tokens = _columns(block, width)
     documents = tokens[width - 2::width - 1]
     if not (all(documents) and (width == 3 or all(tokens[1::3]))):
-        raise _Unproven
+        raise Unproven
     ends = tokens[::width - 1]
     ends[0] = b"0\n" + ends[0]  # as if a line stood before the first one, and one after the last
     ends[-1] += b"\n-"
@@ -271,7 +273,7 @@ def _spaced(block):
     if b"\t" in block:
         block = block.replace(b"\t", b" ")
     if b"\r" in block or b"\v" in block or b"\f" in block:
-        raise _Unproven
+        raise Unproven
     return block
 
 
@@ -285,7 +287,7 @@ def _columns(block, width):
     tokens = block[:-1].split(b" ")
     lines, over = divmod(len(tokens), width - 1)
     if over != 1 or block.count(b"\n") != lines:
-        raise _Unproven
+        raise Unproven
     return tokens
 
 
@@ -432,14 +434,21 @@ def rankings(path, ties="trec", depth=None, drop_self=False, marco=False):
     with Source(path) as source:
         for way in _ways(source, marco):
             try:
-                for query, documents, scores in way(source, marco):
-                    if drop_self and query in documents:
-                        place = documents.index(query)
-                        documents, scores = (column[:place] + column[place + 1:] for column in (documents, scores))
-                    yield query, *_order(documents, scores, ties, depth)
+                yield from arrange(way(source, marco), ties, depth, drop_self)
                 return
-            except _Unproven:
+            except Unproven:
                 source.rewind()
+
+
+def prove(path, start, end):
+    """Yield (query, documents, scores) of a part of a run that begins and ends with a query, in the order of its lines.
+
+    Raises Unproven for anything but well-formed lines of plain text in which each query's lines stand together.
+    """
+    with Source(path, start, end) as source:
+        if source.file is not source.raw or _ways(source, False)[0] is not _fast:
+            raise Unproven
+        yield from _fast(source, False)
 
 
 def _ways(source, marco):
@@ -447,6 +456,15 @@ def _ways(source, marco):
     if source.name.endswith(".json") or source.peek(1) == b"{":
         return (_json_queries,)
     return PLAIN_WAYS if marco else FAST_WAYS + PLAIN_WAYS
+
+
+def arrange(queries, ties, depth, drop_self):
+    """Each (query, documents, scores) in its final order, as rankings says."""
+    for query, documents, scores in queries:
+        if drop_self and query in documents:
+            place = documents.index(query)
+            documents, scores = (column[:place] + column[place + 1:] for column in (documents, scores))
+        yield query, *_order(documents, scores, ties, depth)
 
 
 def _order(documents, scores, ties, depth):
@@ -484,7 +502,7 @@ def _sort_ties(documents, equal):
 
 
 def _fast(source, _):
-    """The queries of a well-formed run whose lines stand together. Raises _Unproven for all others."""
+    """The queries of a well-formed run whose lines stand together. Raises Unproven for all others."""
     seen, query = set(), None
     for block in source.blocks():
         for next_query, more_documents, more_scores, next_shape in _segments(_spaced(block)):
@@ -496,11 +514,11 @@ def _fast(source, _):
             if query is not None:
                 yield _proved(query, documents, scores, shape)
             if next_query in seen:
-                raise _Unproven
+                raise Unproven
             seen.add(next_query)
             query, documents, scores, shape = next_query, more_documents, more_scores, next_shape
     if query is None:
-        raise _Unproven
+        raise Unproven
     yield _proved(query, documents, scores, shape)
 
 
@@ -513,7 +531,7 @@ def _fast_scattered(source, _):
             held[0].extend(documents)
             held[1].extend(scores)
     if not queries:
-        raise _Unproven
+        raise Unproven
     for query, (documents, scores) in queries.items():
         yield _proved(query, documents, scores, None)
 
@@ -522,7 +540,7 @@ def _segments(block):
     """(query, documents, scores, shape of the scores) of each stretch of lines of one query in a block of a run."""
     tokens = _columns(block, 6)
     if not (all(tokens[1::5]) and all(tokens[3::5])):
-        raise _Unproven
+        raise Unproven
     heads = tokens[:-1:5]
     heads[0] = tokens[-1] + b"\n" + heads[0]  # as if the last line's tag stood before the first line
     documents, scores = tokens[2::5], tokens[4::5]
@@ -530,7 +548,7 @@ def _segments(block):
     for start, end in _stretches(heads):
         tag, line_feed, query = heads[start].partition(b"\n")
         if not (tag and line_feed and query):
-            raise _Unproven
+            raise Unproven
         yield query, documents[start:end], scores[start:end], shape
 
 
@@ -538,7 +556,7 @@ def _proved(query, documents, scores, shape):
     """The query, its documents, which are all different, and its scores, which compare as numbers do."""
     distinct = set(documents)
     if len(distinct) != len(documents) or b"" in distinct:
-        raise _Unproven
+        raise Unproven
     return query, documents, scores if shape or _decimal_shape(scores) else _as_numbers(scores)
 
 
@@ -557,9 +575,9 @@ def _as_numbers(scores):
     try:
         numbers = list(map(float, scores))
     except ValueError:
-        raise _Unproven from None
+        raise Unproven from None
     if not all(map(isfinite, numbers)) or b"_" in b"".join(scores):  # float() takes 1_000 for a thousand
-        raise _Unproven
+        raise Unproven
     return numbers
 
 
@@ -612,7 +630,7 @@ def _lines_together(source, marco):
     for number, query, document, score in _lines(source, marco):
         if query != current:
             if query in seen:
-                raise _Unproven
+                raise Unproven
             if ranking:
                 yield current, list(ranking.lines), ranking.scores
             seen.add(query)

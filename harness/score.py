@@ -11,8 +11,9 @@ import sys
 from collections import namedtuple
 from math import fsum
 
+from harness.halves import in_halves
 from harness.measures import Scale, parse_measure
-from harness.runs import UNJUDGED, count_of, mark, no_query_in_common, printable, rankings, read_qrels, show, text_of
+from harness.runs import UNJUDGED, arrange, count_of, mark, no_query_in_common, printable, rankings, read_qrels, show, text_of
 from metrics import MAX_GRADE, RecordError
 
 # option -> (default or, for a choice, the choices with the default first; what it does). argparse takes longer to load
@@ -83,12 +84,13 @@ class Scorer:
 
     def __init__(self, qrels, measures, options):
         self.qrels, self.measures, self.options = qrels, measures, options
-        self.scale = Scale(_number(options, "--max-grade"), _number(options, "--useful"), options["--gain"])
         cutoffs = [measure.k for measure in measures]
         self.longest = None if None in cutoffs else max(cutoffs)
-        self.references = {query: self.scale.reference(judged, self.longest) for query, judged in qrels.judged.items()}
+        self.scale = Scale(_number(options, "--max-grade"), _number(options, "--useful"), options["--gain"], self.longest)
+        self.references = {query: self.scale.reference(judged) for query, judged in qrels.judged.items()}
         # to drop unjudged documents before ranks are counted, the whole ranking is needed
-        self.depth = None if options["--unjudged"] == "drop" else self.longest
+        depth = None if options["--unjudged"] == "drop" else self.longest
+        self.policies = options["--ties"], depth, options["--drop-self"]
 
     def score(self, path):
         """The Scored of one run. Raises RecordError if no query of it is judged."""
@@ -107,15 +109,31 @@ class Scorer:
 
     def _marks(self, path):
         """({judged query: marks}, the queries without judgments) of a run."""
+        if not (halves := self._halves(path)):
+            halves = [self._collect(rankings(path, *self.policies, self.options["--marco"]))]
+        marks, unknown = halves[0]
+        for more_marks, more_unknown in halves[1:]:
+            marks |= more_marks
+            unknown |= more_unknown
+        if not marks:
+            raise no_query_in_common(path, unknown, self.qrels.judged)
+        return marks, unknown
+
+    def _halves(self, path):
+        """What two processes read, or None: then one has to. A query in both halves has its lines scattered."""
+        if path == "-" or self.options["--marco"]:
+            return None
+        halves = in_halves(path, lambda queries: self._collect(arrange(queries, *self.policies)))
+        return halves if halves and not (halves[0][0].keys() & halves[1][0].keys() or halves[0][1] & halves[1][1]) else None
+
+    def _collect(self, queries):
+        """({judged query: marks}, the queries without judgments) of ordered rankings."""
         marks, unknown, judged = {}, set(), self.qrels.judged
-        for query, documents, _ in rankings(path, self.options["--ties"], self.depth, self.options["--drop-self"],
-                                            self.options["--marco"]):
+        for query, documents, _ in queries:
             if query in judged:
                 marks[query] = mark(documents, judged[query])
             else:
                 unknown.add(query)
-        if not marks:
-            raise no_query_in_common(path, unknown, judged)
         return marks, unknown
 
 

@@ -92,7 +92,7 @@ class FastAndPlainTest(TestCase):
         with runs.Source(path) as source:
             try:
                 return bool(list(way(source, False)))
-            except runs._Unproven:
+            except runs.Unproven:
                 return False
 
     def test_qrels(self):
@@ -115,7 +115,7 @@ class FastAndPlainTest(TestCase):
             with mock.patch.object(runs, "BLOCK", generator.choice((30, 4096))):
                 found = qrels_outcome(path)
             fast += self.is_fast_qrels(path)
-            with mock.patch.object(runs, "_fast_qrels", mock.Mock(side_effect=runs._Unproven)):
+            with mock.patch.object(runs, "_fast_qrels", mock.Mock(side_effect=runs.Unproven)):
                 self.assertEqual(found, qrels_outcome(path), (case, path.read_bytes()))
         self.assertGreater(fast, 250, "too few of the files take the fast way for this test to say anything")
 
@@ -123,7 +123,7 @@ class FastAndPlainTest(TestCase):
         with runs.Source(path) as source:
             try:
                 return bool(runs._fast_qrels(source, 3))
-            except runs._Unproven:
+            except runs.Unproven:
                 return False
 
 

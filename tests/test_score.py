@@ -9,8 +9,9 @@ import random
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
-from harness import measures, runs, score
+from harness import halves, measures, runs, score
 from metrics import RecordError
 from tests import DATA, EXTERNAL_DATA, ROOT, TestCase
 
@@ -192,6 +193,47 @@ class CommandTest(ScoreCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("No space left", done.stderr)
         self.assertNotIn("Traceback", done.stderr)
+
+
+@unittest.skipUnless(hasattr(os, "fork"), "one process only on this system")
+class HalvesTest(ScoreCase):
+    """Two processes bring together what one reads."""
+
+    LINES = [f"q{query:03} Q0 d{document} {document} {99 - document / 4:.2f} t" for query in range(60) for document in range(20)]
+    JUDGED = [f"q{query:03} 0 d{(query * 7) % 20} {query % 4}" for query in range(0, 64, 2)]
+
+    def scored(self, lines):
+        """What one process and what two make of a run, and whether two could."""
+        run, qrels = self.files(lines, self.JUDGED)
+        scorer = score.Scorer(runs.read_qrels(qrels), list(map(measures.parse_measure, MANY)), self.options())
+        outcomes = []
+        with mock.patch.object(halves, "free_cores", lambda: 9):
+            for worthwhile in (2**40, 0):
+                with mock.patch.object(halves, "WORTHWHILE", worthwhile):
+                    try:
+                        outcomes.append(scorer.score(run))
+                    except RecordError as error:
+                        outcomes.append(str(error))
+            with mock.patch.object(halves, "WORTHWHILE", 0):
+                return *outcomes, bool(scorer._halves(run))
+
+    def test_two_processes_score_as_one(self):
+        one, two, able = self.scored(self.LINES)
+        self.assertTrue(able)
+        self.assertEqual(one, two)
+        self.assertEqual((len(one.values["RR"]), one.unknown), (32, 30))
+
+    def test_what_cannot_be_halved_is_read_by_one(self):
+        generator = random.Random(4)
+        shuffled = generator.sample(self.LINES, len(self.LINES))
+        apart = [line.replace("q059", "q000") for line in self.LINES]
+        apart = [line for line in apart if not (line.startswith("q000") and " d1" in line)] + ["q000 Q0 d1 1 5.0 t"]
+        broken_late, broken_soon = self.LINES[:-1] + ["q059 Q0"], ["q000 Q0"] + self.LINES[1:]
+        twice = self.LINES + [self.LINES[-1]]
+        for lines in (shuffled, apart, broken_late, broken_soon, twice, self.LINES[:20], self.LINES[:2], ["", *self.LINES]):
+            one, two, able = self.scored(lines)
+            self.assertFalse(able)
+            self.assertEqual(one, two)
 
 
 class PeerTest(ScoreCase):
