@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import math
+import random
 import re
 import resource
 import shutil
@@ -194,6 +195,14 @@ class OddFiles(TestCase):
                 self.assertIn(status, (0, 2))
                 self.assertEqual(bool(problems), status == 2)
 
+    def test_cutoff_beyond_any_ranking(self):
+        """A cutoff of 10^12 beside 10^18 known passages would need an ideal of 10^12 grades: an error that names the cutoffs."""
+        self.refused(PANEL.replace("[1]", "[1, 1000000000000]").replace('{"3": 1}', '{"3": 1000000000000000000}'), "cutoffs")
+        self.write("odd.json", PANEL.replace('{"3": 1}', '{"3": 1000000000000000000}'))
+        status, _, problems = run_main("--directory", self.folder, "--explain", "odd", "q1", "--at", "1000000000000")
+        self.assertEqual(status, 2)
+        self.assertIn("--at", problems)
+
     def test_file_over_the_limit(self):
         limit = metrics.MAX_BYTES
         self.addCleanup(setattr, metrics, "MAX_BYTES", limit)
@@ -290,3 +299,63 @@ class ParsedRecords(TestCase):
         self.assertEqual([metrics.quote(value) for value in (None, True, 2.0, 7)], ["null", "true", "2.0", "7"])
         self.assertIn('"3"', metrics.quote("3"))
         self.assertLess(len(metrics.quote("x" * 10_000)), 80)
+
+
+class Fuzz(TestCase):
+    """Records with one to three random faults are either summarized or refused with a RecordError, whatever the fault."""
+
+    EXCLUDED = {"grade": None, "excluded": True, "reason": "unjudged"}
+    RECORD = {
+        "panel": {
+            "models": {"a": {}, "b": {}}, "depth": 5, "cutoffs": [1, 3], "grades": {"max": 3, "useful": 2, "gain": "linear"},
+            "comparisons": [["a", "b"]], "tolerance": 0.1, "reference": {"queries": 2, "excluded_positions": {"a": 1, "b": 0}},
+            "queries": [{"id": "q1", "type": "t", "reference_grade_counts": {"0": 4, "3": 1, "2": 1}, "selected": {"a": 1, "b": 2},
+                         "rankings": {"a": [0, EXCLUDED, 3], "b": [3, 2]}},
+                        {"id": "q2", "type": "u", "reference_grade_counts": {"0": 2, "3": 1}, "selected": {"a": 1, "b": 0},
+                         "rankings": {"a": [3], "b": [0, 3]}}]},
+        "table": {"measure": "m", "models": {"a": {}}, "comparisons": [["a", "b"]], "datasets": {
+            "d": {"queries": 2, "scores": {"a": [0.1, 0.2], "b": [0.3, 0]}}, "e": {"queries": 1, "scores": {"a": [1]}}}},
+        "serving": {"checks": {"k": {"value": 1, "at_least": 0.5, "passed": True}, "l": {"values": [1, 2], "at_most": 1}}}}
+    VALUES = [None, True, False, 0, 1, -1, 2, 4, 255, 256, 10**19, -10**30, 10**400, 0.0, -0.0, 1.0, 0.5, 1e308, 5e-324, "", "a", "b", "3",
+              "\u2028", "x\ny", [], {}, [[]], [{}], {"": 0}, {"a": 1}, [1], [0, 0], [None], {"grade": None, "excluded": True},
+              {"grade": 1}, ["a", "b"], [["a", "b"]], [1, 2, 3], [True], {"3": 1}, {"0": 0}, [1e-13, 2e-13]]
+    KEYS = ["a", "b", "queries", "models", "datasets", "checks", "signature", "", "x.y", "undefined", "3", "grade"]
+
+    def paths(self, value, path=()):
+        """The path of every member, however deep."""
+        for key, member in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+            yield (*path, key)
+            yield from self.paths(member, (*path, key))
+
+    def spoil(self, value, pick):
+        *steps, key = pick.choice(list(self.paths(value)))
+        member = value
+        for step in steps:
+            member = member[step]
+        new, action = json.loads(json.dumps(pick.choice(self.VALUES))), pick.random()
+        if action < 0.6:
+            member[key] = new
+        elif action < 0.8:
+            del member[key]
+        elif isinstance(member, dict):
+            member[pick.choice(self.KEYS)] = new
+        else:
+            member.insert(key, new)
+
+    def test_random_faults(self):
+        pick, refused = random.Random(7), 0
+        for _ in range(500):
+            value = json.loads(json.dumps(self.RECORD))
+            for _ in range(pick.choice([1, 1, 1, 2, 3])):
+                self.spoil(value, pick)
+            text = json.dumps(value)
+            try:
+                record = metrics.parse_record(value, "x.json")
+                summary = json.loads(metrics.dump_json(metrics.summarize(record)))
+                self.assertEqual(list(metrics.differences(summary, metrics.summarize(record), 0)), [], text)
+            except metrics.RecordError as error:
+                refused += 1
+                self.assertTrue(error.problems and all(problem.startswith("x.json: ") for problem in error.problems), text)
+            except Exception as error:
+                self.fail(f"{error!r} for {text}")
+        self.assertTrue(100 < refused < 450, refused)  # both kinds do occur
