@@ -144,6 +144,7 @@ ADVANCES = (
 OTHERS = {"\u00a0": 318, "\u2026": 1000, "\u2014": 1000}
 UNKNOWN, WIDE, EMOJI = 838, 1000, 1300
 BOLD = 1.12
+NO_BREAK = "\u00a0"
 ELLIPSIS = "\u2026"
 ISOLATE, POP = "\u2068", "\u2069"
 FONTS = '-apple-system,BlinkMacSystemFont,"Segoe UI","Noto Sans",Helvetica,Arial,sans-serif'
@@ -192,6 +193,13 @@ def advance(character):
 def text_width(text, size=12, bold=False):
     """The room to keep for a text, in pixels: "k = 1" at size 12 is (579 + 318 + 838 + 318 + 636) * 12 / 1000 = 32.3."""
     return sum(map(advance, text)) * size / 1000 * (BOLD if bold else 1)
+
+
+def hold_edges(text):
+    """A text whose spaces at the edges are no-break spaces: some renderers drop plain ones at the edge of a run."""
+    inner = text.strip(" ")
+    start = len(text) - len(text.lstrip(" "))
+    return NO_BREAK * start + inner + NO_BREAK * (len(text) - len(inner) - start)
 
 
 def shorten(text, width, size=12, bold=False):
@@ -407,7 +415,7 @@ class Figure:
         """One line of text made of runs: [(text, colour role, bold), …]."""
         (value, fill, bold), *rest = runs
         content = escape(value) + "".join(
-            element("tspan", {"class": self.paint(fill=fill), "font_weight": "600" if bold else "400"}, escape(value))
+            element("tspan", {"class": self.paint(fill=fill), "font_weight": "600" if bold else "400"}, escape(hold_edges(value)))
             for value, fill, bold in rest)
         self.add("text", content, **{"class": self.paint(fill=fill)}, x=x, y=y, font_size=None if size == 12 else size,
                  font_weight="600" if bold else None, text_anchor=None if anchor == "start" else anchor)
