@@ -71,7 +71,8 @@ def evaluate_made(golden, make, k=5, *, depth=None, chunks=None, timeout=None, u
     items = [item for item in golden.items if item.answerable or unanswerable]
     if results is None:
         results = dict(zip((item.id for item in items), search_all([item.question for item in items], make, depth, timeout)))
-    return assess(golden, {item.id: results.get(item.id, NOT_FOUND) for item in items}, k, depth, ChunkIndex(chunks), identity or {})
+    results = {item.id: results.get(item.id, NOT_FOUND) for item in items}
+    return assess(golden, results, k, depth, ChunkIndex(chunks), identity or {})
 
 
 NOT_FOUND = Found((), (), "no result for this question")
@@ -133,7 +134,7 @@ def values_at(block, k, depth):
 
 def question_rows(panel, items, results, relevances, k, depth):
     """One dict per scored question, with its metrics."""
-    columns = {name: values for name, values in per_question(panel, k, depth).items()}
+    columns = per_question(panel, k, depth)
     rows = [row_of(item, results[item.id], relevances[item.id], k) for item in items]
     for at, row in enumerate(rows):
         row.update({name: values[at] for name, values in columns.items()})

@@ -43,7 +43,9 @@ class Verdict(NamedTuple):
         where = "" if self.group == "overall" else f"{self.group}: "
         if self.value is None:
             return f"{where}{self.metric} has no value (floor {self.floor:.3f})"
-        digits = next(n for n in range(3, 13) if n == 12 or f"{self.value:.{n}f}" != f"{self.floor:.{n}f}" or self.value == self.floor)
+        digits = 3
+        while f"{self.value:.{digits}f}" == f"{self.floor:.{digits}f}" and self.value != self.floor:
+            digits += 1
         verb = "holds at" if self.holds else "dropped to"
         return f"{where}{self.metric} {verb} {self.value:.{digits}f} (floor {self.floor:.{digits}f})"
 
@@ -124,7 +126,8 @@ def pairs_of(floors, kinds):
 
 def verdicts(floors, run):
     """A Verdict per floor."""
-    return [Verdict(group, name, exact(floor), exact(run.values[group][name])) for group, name, floor in pairs_of(floors, run.questions)]
+    return [Verdict(group, name, exact(floor), exact(run.values[group][name]))
+            for group, name, floor in pairs_of(floors, run.questions)]
 
 
 def gate(path, run):
@@ -182,8 +185,8 @@ def ratchet(path, runs, slack=SLACK, stable=3):
     for group, name, old in wanted:
         new = raised(exact(run.values[group][name]), slack)
         if new is not None and new > exact(old):
-            target = floors.setdefault("overall", {}) if group == "overall" else floors.setdefault("types", {}).setdefault(group, {})
-            target[name] = float(new)
+            place = floors if group == "overall" else floors.setdefault("types", {})
+            place.setdefault(group, {})[name] = float(new)
             changes.append((group, name, exact(old), new))
     if changes:
         write_whole(path, dump_json(floors))

@@ -90,7 +90,8 @@ def add_run(commands):
     run.add_argument("--part", choices=("tuning", "holdout"), help="only the questions whose split says so")
     run.add_argument("--unanswerable", action="store_true", help="search the unanswerable questions too and list what came")
     index = run.add_argument_group("the embedded search (without --search and --results)")
-    index.add_argument("--split", default="fixed", choices=("fixed", "paragraph", "heading"), help="how --docs are cut (default: fixed)")
+    index.add_argument("--split", default="fixed", choices=("fixed", "paragraph", "heading"),
+                       help="how --docs are cut (default: fixed)")
     index.add_argument("--size", type=int, default=800, help="characters in a chunk (default: 800)")
     index.add_argument("--overlap", type=int, default=0, help="characters that neighbours share (default: 0)")
     index.add_argument("--normalize", default="no", choices=("no", "nfkc", "synonyms", "nfkc+synonyms"))
@@ -243,7 +244,8 @@ def run_check(arguments):
     print(f"{golden.name}: {len(golden.items)} questions, {len(answerable)} answerable; "
           + ", ".join(f"{sum(item.type == kind for item in golden.items)} {kind}" for kind in kinds))
     spans = sum(len(item.spans) for item in golden.items)
-    checked = f"every one of {spans} spans is at its place" if documents is not None else f"{spans} spans, not checked without --docs"
+    checked = (f"every one of {spans} spans is at its place" if documents is not None
+               else f"{spans} spans, not checked without --docs")
     print(f"{checked}; content SHA-256 {golden.sha256}")
     if chunks is not None:
         index = ChunkIndex(chunks)

@@ -14,8 +14,8 @@ def html_report(report):
             parts += map(paragraph, lines)
         elif not heading.startswith(("Missed", "Unanswerable")):
             parts += [f"<h2>{text(heading)}</h2>", bullets(lines)]
-    parts += ["<h2>Every question</h2>", paragraph(f"A question is missed when none of its first {report['k']} results is relevant.",
-                                                   "muted"), question_table(report), configuration(report)]
+    missed = f"A question is missed when none of its first {report['k']} results is relevant."
+    parts += ["<h2>Every question</h2>", paragraph(missed, "muted"), question_table(report), configuration(report)]
     return page("Golden run", "\n".join(parts), TABLE_SCRIPT)
 
 
@@ -36,7 +36,7 @@ def question_table(report):
     k = report["k"]
     texts = {row["id"]: row["came"] for row in report["missed"]}
     heads = [Column("id"), Column("question"), Column("type", choice=True), Column("result", choice=True),
-             Column("first rank", number=True), Column("recall", number=True), Column("ndcg", number=True), Column(f"first {k} results")]
+             *(Column(name, number=True) for name in ("first rank", "recall", "ndcg")), Column(f"first {k} results")]
     rows = [[row["id"], row["question"], row["type"], result_of(row), row["rank"],
              score_cell(row["recall"]), score_cell(row["ndcg"]), results_cell(row, k, texts.get(row["id"], ()))]
             for row in report["questions"]]

@@ -72,7 +72,8 @@ def against(evaluation, base, name):
     order = [base.ids.index(question) for question in evaluation.panel.ids]
     before = {metric: tuple([column[at] for at in order] for column in pair) for metric, pair in before.items()}
     changed = list(zip(evaluation.panel.ids, before["hit"][0], after["hit"][0]))
-    return {"name": name, "metrics": {metric: compare(before[metric], after[metric]) for metric in ("hit", "recall", "mrr", "ndcg")},
+    return {"name": name,
+            "metrics": {metric: compare(before[metric], after[metric]) for metric in ("hit", "recall", "mrr", "ndcg")},
             "won": [question for question, old, new in changed if new > old],
             "lost": [question for question, old, new in changed if new < old]}
 
@@ -122,8 +123,8 @@ def facts(report):
     """The report's lists, as (heading, lines) pairs; the same for text and Markdown."""
     k = report["k"]
     alike = any(row[name]["value"] is not None and not interval(row[name]) for row in report["matrix"] for name in METRICS)
-    yield "", [line for line in ("No interval: all questions of the row score alike, or there is only one." * alike,
-                                 report["reranking"]["sentence"] if report["reranking"] else "", *unattainable_lines(report)) if line]
+    yield "", (["No interval: all questions of the row score alike, or there is only one."] * alike
+               + [report["reranking"]["sentence"]] * bool(report["reranking"]) + unattainable_lines(report))
     yield "Warnings", report["warnings"]
     yield "Failed searches", [f"{row['id']}: {row['error']}" for row in report["errors"]]
     yield "Tuning and holdout", [f"{entry['metric']}: {number(entry['tuning'])} and {number(entry['holdout'])}, difference "
@@ -189,18 +190,27 @@ def headline(report):
 
 def text_report(report):
     """The report as text for a terminal."""
-    rows = [["type", "n", *TITLES.values()]]
-    for row in report["matrix"]:
-        rows.append([row["type"], str(row["n"])] + [f"{number(row[name]['value'])} {interval(row[name])}".rstrip() for name in METRICS])
-    lines = [headline(report), "", *columns(rows)]
+    lines = [headline(report), "", *columns(matrix_rows(report))]
     for heading, found in facts(report):
-        if found:
-            lines += ["", *([heading] if heading else []), *(("  " if heading else "") + one_line_keeping_indent(line) for line in found)]
+        if found and not heading:
+            lines += ["", *map(one_line, found)]
+        elif found:
+            lines += ["", heading, *(f"  {indent(line)}{one_line(line)}" for line in found)]
     return "\n".join(lines) + "\n"
 
 
-def one_line_keeping_indent(line):
-    return line[:len(line) - len(line.lstrip(" "))] + one_line(line)
+def matrix_rows(report):
+    """The matrix as rows of texts, its head first."""
+    rows = [["type", "n", *TITLES.values()]]
+    for row in report["matrix"]:
+        rows.append([row["type"], str(row["n"]),
+                     *(f"{number(row[name]['value'])} {interval(row[name])}".rstrip() for name in METRICS)])
+    return rows
+
+
+def indent(line):
+    """The spaces that a line begins with."""
+    return line[:len(line) - len(line.lstrip(" "))]
 
 
 def columns(rows):
@@ -212,15 +222,12 @@ def columns(rows):
 
 def markdown_report(report):
     """The report as Markdown."""
-    rows = [["type", "n", *TITLES.values()]]
-    for row in report["matrix"]:
-        rows.append([row["type"], row["n"]] + [f"{number(row[name]['value'])} {interval(row[name])}".rstrip() for name in METRICS])
-    lines = ["# Golden run", "", markdown_text(headline(report)), "", *markdown_table(rows)]
+    lines = ["# Golden run", "", markdown_text(headline(report)), "", *markdown_table(matrix_rows(report))]
     for heading, found in facts(report):
         if found and not heading:
             lines += [line for sentence in found for line in ("", markdown_text(sentence))]
         elif found:
-            lines += ["", f"## {heading}", "", *(("  " if line.startswith(" ") else "") + "- " + markdown_text(line) for line in found)]
+            lines += ["", f"## {heading}", "", *(f"{indent(line)[:2]}- {markdown_text(line)}" for line in found)]
     return "\n".join(lines) + "\n"
 
 

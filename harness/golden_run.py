@@ -90,7 +90,8 @@ def source_of(arguments, chunks):
         results = read_results(arguments.results)
         return Source(None, arguments.results, {"results_sha256": canonical_hash(results)}, results)
     if not chunks:
-        raise RecordError("nothing to search: give --search MODULE:FUNCTION, --results FILE, or --docs or --chunks for the embedded BM25")
+        raise RecordError("nothing to search: give --search MODULE:FUNCTION or --results FILE,"
+                          " or --docs or --chunks for the embedded BM25")
     if not any(chunk.text for chunk in chunks.values()):
         raise RecordError(f"{arguments.chunks}: no chunk has a text, which the embedded search needs")
     identity = {"chunks_sha256": canonical_hash([list(chunk) for chunk in chunks.values()]), "normalize": arguments.normalize}

@@ -10,8 +10,10 @@ from html import escape
 from typing import NamedTuple
 
 STYLE = """
-:root{color-scheme:light dark;--page:#fff;--card:#f6f8fa;--edge:#d1d9e0;--ink:#1f2328;--muted:#59636e;--accent:#0550ae;--bad:#b84a00}
-@media(prefers-color-scheme:dark){:root{--page:#0d1117;--card:#151b23;--edge:#3d444d;--ink:#f0f6fc;--muted:#9198a1;--accent:#6cb6ff;--bad:#f0a03c}}
+:root{color-scheme:light dark;
+--page:#fff;--card:#f6f8fa;--edge:#d1d9e0;--ink:#1f2328;--muted:#59636e;--accent:#0550ae;--bad:#b84a00}
+@media(prefers-color-scheme:dark){:root{
+--page:#0d1117;--card:#151b23;--edge:#3d444d;--ink:#f0f6fc;--muted:#9198a1;--accent:#6cb6ff;--bad:#f0a03c}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:24px 20px 60px;max-width:1180px;background:var(--page);color:var(--ink);
 font:15px/1.5 -apple-system,BlinkMacSystemFont,"Segoe UI","Noto Sans",Helvetica,Arial,sans-serif}
@@ -77,7 +79,8 @@ for (const table of document.querySelectorAll("table.data")) {
 """
 
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+POLICY = ("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:;"
+          " base-uri 'none'; form-action 'none'")
 
 
 class Column(NamedTuple):
@@ -101,7 +104,8 @@ def page(title, body, script=""):
     return ('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{text(title)}</h1>\n{body}\n{run}</body>\n</html>\n")
+            f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+            f"<h1>{text(title)}</h1>\n{body}\n{run}</body>\n</html>\n")
 
 
 def text(value):
@@ -150,6 +154,7 @@ def _filters(name, columns, rows):
         if column.choice:
             values = sorted({str(row[at]) for row in rows})
             options = "".join(f"<option>{text(value)}</option>" for value in values)
-            choices += f'<label>{text(column.head)} <select data-column="{at}"><option value="">all</option>{options}</select></label>'
+            choices += (f'<label>{text(column.head)} <select data-column="{at}"><option value="">all</option>'
+                        f"{options}</select></label>")
     return (f'<div class="filter" data-filters="{text(name)}"><label>Search <input type="search" placeholder="any text"></label>'
             f"{choices}<output class=\"muted\"></output></div>")

@@ -60,7 +60,8 @@ def entry_problems(entry):
     """What is wrong with an entry of the log, each with its place."""
     if not isinstance(entry, dict):
         return [f": expected an object, got {quote(entry)}"]
-    problems = [f".{key}: expected {kind}, got {quote(entry.get(key))}" for key, (kind, fits) in NEEDED.items() if not fits(entry.get(key))]
+    problems = [f".{key}: expected {kind}, got {quote(entry.get(key))}"
+                for key, (kind, fits) in NEEDED.items() if not fits(entry.get(key))]
     falls = entry.get("needs_review", [])
     if not isinstance(falls, list) or not all(isinstance(fall, dict) and is_fall(fall) for fall in falls):
         problems.append(f".needs_review: expected a list of falls, got {quote(falls)}")

@@ -211,4 +211,5 @@ def apart(body):
 
 def left_behind():
     """Whether a thread of a search is still there."""
-    return any(thread.name == WORKER or not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
+    return any(thread.name == WORKER or not thread.daemon
+               for thread in threading.enumerate() if thread is not threading.main_thread())

@@ -85,7 +85,8 @@ def parser():
     command = ArgumentParser(prog="python -m harness sweep", description="Try chunk sizes, splits, overlaps and normalizations"
                              " on a golden set, one axis at a time.")
     command.add_argument("golden", nargs="+", metavar="GOLDEN.jsonl")
-    command.add_argument("--docs", nargs="+", required=True, metavar="PATH", help="documents: .jsonl with id and text, text files, folders")
+    command.add_argument("--docs", nargs="+", required=True, metavar="PATH",
+                         help="documents: .jsonl with id and text, text files, folders of .md and .txt")
     command.add_argument("--build", metavar="MODULE:FUNCTION", help="chunks -> search function; without it, BM25")
     command.add_argument("--split", default="fixed", metavar="LIST", help=f"of {', '.join(SPLITS)} (default: fixed)")
     command.add_argument("--normalize", default="no", metavar="LIST", help=f"of {', '.join(NORMALIZATIONS)} (default: no)")
@@ -135,7 +136,8 @@ def prepare(arguments):
     for name in arguments.normalize.split(","):
         normalizer(name.strip(), replace)
     module = [arguments.build.partition(":")[0]] if arguments.build else []
-    common = {"golden_sha256": golden.sha256, "documents_sha256": canonical_hash({name: doc.text for name, doc in documents.items()}),
+    common = {"golden_sha256": golden.sha256,
+              "documents_sha256": canonical_hash({name: document.text for name, document in documents.items()}),
               "build": arguments.build or "BM25", "synonyms_sha256": canonical_hash(replace.canonical) if replace else None,
               "k": arguments.k, "code_version": arguments.code_version or code_version(*module)}
     return Sweep(golden, documents, arguments.build, replace, arguments.k, arguments.timeout, arguments.metric, common,
@@ -154,10 +156,12 @@ def planned(axes, grid):
 
 
 def start_of(axes):
-    """The first value of each axis; of the sizes, the first that is above the first overlap."""
+    """The first value of each axis; where that overlap is not below that size, the first pair of which it is."""
     first = Setting(*(values[0] for values in axes.values()))
-    return first if possible(first) else first._replace(size=next((size for size in axes["size"] if size > first.overlap), first.size),
-                                                        overlap=min(axes["overlap"]))
+    if possible(first):
+        return first
+    return next(found for size in axes["size"] for overlap in axes["overlap"]
+                if possible(found := first._replace(size=size, overlap=overlap)))
 
 
 def possible(setting):
@@ -295,7 +299,8 @@ def winner_of(axis, best, tried, results):
     second = max((setting for setting in tried if setting != best), key=lambda setting: results.row(setting)[results.sweep.metric])
     found = results.difference(best, second)
     supported = found["low"] is not None and found["low"] > 0
-    return {"axis": axis, "winner": getattr(best, axis), "second": getattr(second, axis), "value": results.row(best)[results.sweep.metric],
+    return {"axis": axis, "winner": getattr(best, axis), "second": getattr(second, axis),
+            "value": results.row(best)[results.sweep.metric],
             **found, "supported": supported, "unattainable_spans": results.row(best)["unattainable_spans"],
             "at": {other: getattr(best, other) for other in AXES if other != axis}}
 
@@ -310,7 +315,8 @@ def tables(report):
     runs = [[*AXES, "chunks", "hit", "recall", "mrr", "ndcg", "spans unattainable", f"{metric} without them"]]
     for row in sorted(report["runs"], key=lambda row: -row[metric]):
         without = row["without_unattainable"] or row
-        runs.append([*(row[axis] for axis in AXES), row["chunks"], *(f"{row[name]:.4f}" for name in ("hit", "recall", "mrr", "ndcg")),
+        runs.append([*(row[axis] for axis in AXES), row["chunks"],
+                     *(f"{row[name]:.4f}" for name in ("hit", "recall", "mrr", "ndcg")),
                      row["unattainable_spans"], f"{without[metric]:.4f}"])
     winners = [["axis", "winner", "second", f"{metric} difference", "interval", "verdict", "spans unattainable"]]
     for row in report["winners"]:
@@ -338,8 +344,9 @@ def sweep_markdown(report):
     from harness.golden_report import markdown_table
 
     runs, winners = tables(report)
-    lines = ["# Sweep", "", f"{report['questions']} questions, k = {report['k']}, {report['build']}, decided by {report['metric']}.", "",
-             *markdown_table(runs)]
+    what = f"{report['questions']} questions, k = {report['k']}, {report['build']}, decided by {report['metric']}."
+    lines = ["# Sweep", "", what, "", *markdown_table(runs)]
     if len(winners) > 1:
         lines += ["", "## Winner of each axis against the second best, paired 95% interval", "", *markdown_table(winners)]
-    return "\n".join(lines + [f"\nSkipped, as the overlap is not below the size: {setting}" for setting in report["skipped"]]) + "\n"
+    lines += [f"\nSkipped, as the overlap is not below the size: {setting}" for setting in report["skipped"]]
+    return "\n".join(lines) + "\n"

@@ -42,7 +42,7 @@ class Plan(TestCase):
         self.assertEqual(len(planned(found, True)), 2 * 2 * (3 + 2))  # an overlap of 150 is not below a size of 100
 
     def test_starts_where_the_overlap_is_below_the_size(self):
-        self.assertEqual(start_of(axes("--size", "100,400", "--overlap", "150,0")), Setting("fixed", "no", 400, 0))
+        self.assertEqual(start_of(axes("--size", "100,400", "--overlap", "150,0")), Setting("fixed", "no", 100, 0))
 
     def test_wrong_values(self):
         for options, words in ((("--size", "0"), "--size"), (("--size", "4.5"), "--size"), (("--size", "100,"), "--size"), (("--size", "-1"), "--size"),
