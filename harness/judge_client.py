@@ -77,6 +77,11 @@ class Server:
         self.url = check_url(url, allow_remote, self.key)
         self.seconds, self.most_bytes = seconds, most_bytes
         self.loopback = _is_loopback(urlsplit(self.url).hostname)
+        self.context = None  # made once, and only for https: it loads every certificate that the system trusts
+        if self.url.lower().startswith("https:"):
+            import ssl
+
+            self.context = ssl.create_default_context()
 
     def fetch(self, path, payload=None):
         """Send a request, a POST where there is a payload; return (value of the JSON reply, headers). Raises NoVerdict."""
@@ -99,7 +104,7 @@ class Server:
         """(status, headers, body) of one exchange, whole and in time."""
         watch = _Watch(self.seconds)
         try:
-            with watch, _opener(watch, self.loopback).open(request, timeout=self.seconds) as response:
+            with watch, _opener(watch, self.loopback, self.context).open(request, timeout=self.seconds) as response:
                 status, reply_headers, body = response.status, response.headers, self._read(response)
         except (OSError, http.client.HTTPException) as error:
             if watch.ended or isinstance(getattr(error, "reason", error), TimeoutError):
@@ -172,7 +177,7 @@ class _Watch:
         self._timer.cancel()
 
 
-def _opener(watch, loopback):
+def _opener(watch, loopback, context):
     """An opener that knows no redirects, no cookies and no errors, and for loopback no proxies: just one exchange."""
 
     def watched(kind):
@@ -183,16 +188,17 @@ def _opener(watch, loopback):
 
         return Connection
 
-    class Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    class Plain(urllib.request.HTTPHandler):
         def http_open(self, request):
             return self.do_open(watched(http.client.HTTPConnection), request)
 
+    class Secure(urllib.request.HTTPSHandler):
         def https_open(self, request):
-            return self.do_open(watched(http.client.HTTPSConnection), request)
+            return self.do_open(watched(http.client.HTTPSConnection), request, context=context)
 
     opener = urllib.request.OpenerDirector()
     opener.add_handler(urllib.request.ProxyHandler({} if loopback else None))
-    opener.add_handler(Handler())
+    opener.add_handler(Secure(context=context) if context else Plain())
     return opener
 
 

@@ -71,11 +71,11 @@ def make_report(rows, retrieval=None):
     report = {
         "judge": rows[0]["judge"],
         "answers": len(rows),
-        "of": max(row.get("of") or 0 for row in rows) or len(rows),
+        "of": max(row["of"] for row in rows),
         "overall": score_block(rows),
         "types": {kind: score_block([row for row in rows if row["type"] == kind]) for kind in kinds},
         "unjudged": _counts(row["unjudged"] for row in rows if row["verdict"] is None),
-        "failed_tries": _counts(_reason(attempt) for row in rows for attempt in row["attempts"]),
+        "failed_tries": _counts(attempt["reason"] for row in rows for attempt in row["attempts"]),
         "refusals": refusal_table(rows),
         "refusal_scores": {name: {cell: score_block(group) for cell, group in cells.items()} for name, cells in _cells(rows).items()},
         "declined": declined(rows),
@@ -93,10 +93,6 @@ def _with_record(row, retrieval):
         return row
     kind = retrieval["types"][row["id"]] if row["type"] == "untyped" else None
     return {**row, "missed": hit == 0, "type": kind or row["type"]}
-
-
-def _reason(attempt):
-    return str(attempt.get("reason")) if isinstance(attempt, dict) else "unknown"
 
 
 def _counts(reasons):
@@ -308,10 +304,10 @@ def report_lines(report):
 
 def _head_lines(report):
     judge, overall = report["judge"], report["overall"]
-    digest = (judge.get("digest") or "")[:12] or "unknown"
+    digest = (judge.get("digest") or "unknown")[:12]
     lines = [
-        f"judge: {judge.get('model')}, digest {digest}, {judge.get('server') or judge.get('api')}, rubric {judge.get('rubric')}"
-        f" ({str(judge.get('rubric_sha256'))[:12]}), generator {judge.get('generator') or 'not stated'}",
+        f"judge: {judge['model']}, digest {digest}, {judge.get('server') or judge['api']}, rubric {judge['rubric']}"
+        f" ({judge['rubric_sha256'][:12]}), generator {judge.get('generator') or 'not stated'}",
         f"answers {overall['n']:,}, judged {overall['judged']:,}, unjudged {overall['unjudged']:,}",
     ]
     if report["of"] > report["answers"]:

@@ -154,30 +154,56 @@ def read_rows(path):
     return rows, not torn
 
 
+NOTHING = type(None)
+# what a row's members must be, as far as anything reads them: a kind of value, and how an error calls it
+ROW = {"id": (str, "a text"), "key": (str, "a text"), "type": (str, "a text"), "answerable": (bool, "true or false"),
+       "refused": (bool, "true or false"), "missed": ((bool, NOTHING), "true, false or null"), "of": (int, "an integer"),
+       "verdict": ((dict, NOTHING), "an object or null"), "unjudged": ((str, NOTHING), "a reason or null"),
+       "attempts": (list, "a list"), "judge": (dict, "an object")}
+ATTEMPT = {"reason": (str, "a text")}
+IDENTITY = {**{name: (str, "a text") for name in ("model", "api", "rubric", "rubric_sha256")},
+            **{name: ((str, NOTHING), "a text or null") for name in ("server", "digest", "generator")}}
+VERDICT = {
+    **{name: (int, "an integer 0 to 2") for name in SCORES},
+    "chunk": ((str, NOTHING), "a chunk's id or null"),
+    "note": (str, "a text"),
+}
+
+
 def _row(value, place):
-    """A row with its parts checked as far as anything reads them."""
+    """A row, checked. Raises RecordError with its problems."""
     if not isinstance(value, dict) or not {"id", "key", "verdict", "judge"} <= value.keys():
         raise RecordError(f"{place}: expected a judged answer with id, key, verdict and judge; is it another file?")
-    problems = []
-    for key in ("id", "key", "type"):
-        _typed(value, key, str, "a text", place, problems)
-    for key in ("answerable", "refused"):
-        _typed(value, key, bool, "true or false", place, problems)
-    _typed(value, "judge", dict, "an object", place, problems)
-    if value.get("missed") is not None:
-        _typed(value, "missed", bool, "true, false or null", place, problems)
-    if not isinstance(value.get("attempts"), list):
-        problems.append(f"{place}: attempts: expected a list")
-    verdict = value["verdict"]
-    if verdict is None:
-        _typed(value, "unjudged", str, "a reason, since there is no verdict", place, problems)
-    elif not isinstance(verdict, dict) or any(
-        type(verdict.get(name)) is not int or not 0 <= verdict[name] <= 2 for name in SCORES
-    ):
-        problems.append(f"{place}: verdict: expected faithfulness and relevance as integers 0 to 2, got {quote(verdict)}")
+    value = {"missed": None, "unjudged": None, **value}
+    problems = _mismatches(value, ROW, place)
+    if not problems:
+        problems = _mismatches(value["judge"], IDENTITY, f"{place}: judge")
+        for attempt in value["attempts"]:
+            problems += _mismatches(attempt, ATTEMPT, f"{place}: attempts")
+        problems += _verdict_problems(value, place)
     if problems:
         raise RecordError(problems)
     return value
+
+
+def _mismatches(value, wanted, place):
+    """What is not as it should be in an object; a member that may be null may be missing."""
+    if not isinstance(value, dict):
+        return [f"{place}: expected an object, got {quote(value)}"]
+    return [
+        f"{place}: {key}: expected {words}, got {quote(value[key]) if key in value else 'nothing'}"
+        for key, (kind, words) in wanted.items()
+        if not isinstance(value.get(key), kind) or (kind is int and isinstance(value[key], bool))
+    ]
+
+
+def _verdict_problems(row, place):
+    verdict = row["verdict"]
+    if verdict is None:
+        return [] if row["unjudged"] and row["attempts"] else [f"{place}: expected a verdict, or a reason and tries without one"]
+    problems = _mismatches(verdict, VERDICT, f"{place}: verdict")
+    return problems or [f"{place}: verdict: {name}: expected an integer 0 to 2, got {verdict[name]}" for name in SCORES
+                        if not 0 <= verdict[name] <= 2]
 
 
 def read_judged(path):
@@ -196,7 +222,7 @@ def read_judged(path):
         identity = row["judge"]
         judges[
             canonical_hash(
-                [identity.get("digest") or identity.get("model"), identity.get("options"), identity.get("rubric_sha256")]
+                [identity.get("digest") or identity["model"], identity.get("options"), identity["rubric_sha256"]]
             )
         ] = row["id"]
     if len(judges) > 1:

@@ -450,10 +450,22 @@ class SelfPreference(JudgeCase):
 
 def row(name, faithfulness=None, relevance=None, **changes):
     """A judged row; without scores it is unjudged."""
-    verdict = None if faithfulness is None else {"faithfulness": faithfulness, "relevance": relevance}
-    return {"id": name, "type": "factual", "answerable": True, "refused": False, "missed": None, "verdict": verdict,
-            "unjudged": None if verdict else "HTTP 500", "attempts": [], "prompt_tokens": None, "of": 1, "key": name,
-            "judge": {"model": "m", "digest": DIGEST, "options": {}, "rubric_sha256": "r"}, **changes}
+    verdict = None if faithfulness is None else {"faithfulness": faithfulness, "relevance": relevance, "chunk": "c", "note": ""}
+    return {
+        "id": name,
+        "type": "factual",
+        "answerable": True,
+        "refused": False,
+        "missed": None,
+        "verdict": verdict,
+        "unjudged": None if verdict else "HTTP 500",
+        "attempts": [] if verdict else [{"reason": "HTTP 500", "detail": ""}],
+        "prompt_tokens": None,
+        "of": 1,
+        "key": name,
+        "judge": {"model": "m", "api": "ollama", "digest": DIGEST, "options": {}, "rubric": "1", "rubric_sha256": "r"},
+        **changes,
+    }
 
 
 class Reports(JudgeCase):
@@ -473,10 +485,10 @@ class Reports(JudgeCase):
         self.assertIn("- (0.00 to 2.00)", "\n".join(judge_report.report_lines(judge_report.make_report([row("a")]))))
 
     def test_the_interval(self):
-        # 2, 0, 1: mean 1, standard error sqrt(1 / 3), t = 4.302653: cut at 0 and 2
-        block = judge_report.score_block([row("a", 2, 2), row("b", 0, 2), row("c", 1, 2), row("d", 1, 2)])
-        # 2, 0, 1, 1: mean 1, s = sqrt(2/3), t(3) = 3.182446: 1 -+ 3.182446 * sqrt(2/3) / 2
-        self.assertAlmostEqual(block["faithfulness"]["low"], max(1 - 3.182446305 * (2 / 3) ** 0.5 / 2, 0), places=8)
+        # 2, 1, 2, 1: mean 1.5, s = sqrt(1/3), t(3) = 3.182446305: 1.5 -+ t * s / sqrt(4), cut at the scale's end
+        block = judge_report.score_block([row("a", 2, 2), row("b", 1, 2), row("c", 2, 2), row("d", 1, 2)])
+        self.assertAlmostEqual(block["faithfulness"]["low"], 1.5 - 3.182446305 * (1 / 3) ** 0.5 / 2, places=8)
+        self.assertEqual((block["faithfulness"]["mean"], block["faithfulness"]["high"]), (1.5, 2))
         self.assertEqual((block["relevance"]["low"], block["relevance"]["high"]), (2, 2))
 
     def test_gates_use_the_worst_case(self):
@@ -538,8 +550,11 @@ class Reports(JudgeCase):
         for second, problem in (
             (other, "different models, options or rubrics"),
             (row("a", 1, 1), "has two rows"),
-            (row("b", 3, 1), "integers 0 to 2"),
-            (row("b", True, 1), "integers 0 to 2"),
+            (row("b", 3, 1), "expected an integer 0 to 2, got 3"),
+            (row("b", True, 1), "expected an integer 0 to 2, got true"),
+            ({**row("b"), "attempts": []}, "expected a verdict, or a reason"),
+            ({**row("b"), "of": "many"}, "of: expected an integer"),
+            ({**row("b"), "judge": {"model": 5}}, "judge: model: expected a text"),
             ({"id": "b"}, "expected a judged answer"),
         ):
             path = self.write("judged.jsonl", lines(row("a", 2, 2), second, row("z", 1, 1)))
@@ -725,7 +740,7 @@ class Calibrating(JudgeCase):
         ]
         status, out, err = self.calibrate(judged, human, "--json")
         report = json.loads(out)
-        # faithfulness 2 1 0 2 against 2 1 1 2: agreement 3/4; expected 0*1/4 + 1/4*1/2 + 1/2*1/2 = 3/8; kappa (3/4 - 3/8) / (5/8) = 0.6
+        # faithfulness 2 1 0 2 against 2 1 1 2: agreement 3/4, by chance 0*1/4 + 1/4*1/2 + 1/2*1/2 = 3/8; kappa is 3/8 of 5/8
         entry = report["faithfulness"]
         self.assertEqual((entry["n"], entry["agreement"]["value"]), (4, 0.75))
         self.assertAlmostEqual(entry["kappa"]["plain"]["value"], 0.6, places=12)
@@ -778,7 +793,14 @@ class Documentation(TestCase):
 
     def test_every_option_is_on_the_page(self):
         page = (ROOT / "harness" / "docs" / "judge.md").read_text(encoding="utf-8")
-        for command in (["judge"], ["judge", "report"], ["judge", "calibrate"], ["judge", "refusals"], ["labels"], ["labels", "extend"]):
+        for command in (
+            ["judge"],
+            ["judge", "report"],
+            ["judge", "calibrate"],
+            ["judge", "refusals"],
+            ["labels"],
+            ["labels", "extend"],
+        ):
             main = labels.main if command[0] == "labels" else judge.main
             with contextlib.redirect_stdout(io.StringIO()) as shown, self.assertRaises(SystemExit):
                 main([*command[1:], "--help"])
