@@ -156,7 +156,7 @@ class Card:
         elif found:
             self.tables += 1
             lines = rendered(found.rows)
-            rows = [[line[start:end] for start, end in cell_spans(line, 0, len(line))] for line in (lines[0], *lines[2:])]
+            rows = [[unwrapped(line[start:end]) for start, end in cell_spans(line, 0, len(line))] for line in (lines[0], *lines[2:])]
             address = " ".join(opening.address.split())
             if not tables:
                 self.fill(opening, closing, lines, re.sub(r"[^\s>]", " ", before))

@@ -5,6 +5,7 @@ comments over several lines, YAML front matter.
 """
 
 import re
+from bisect import bisect_left
 from typing import NamedTuple
 
 FENCE = re.compile(r"(?P<before>[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})")
@@ -40,6 +41,7 @@ class Markdown:
 
     def __init__(self, text):
         self.text, self.comments, self.lines = text, [], []
+        self.line_ends = [match.start() for match in re.finditer("\n", text)]
         front = FRONT_MATTER.match(text)
         self.front = front if front and YAML_LINE.match(front["yaml"]) else None
         self.position = self.front.end() if self.front else text.startswith("\ufeff")
@@ -127,7 +129,7 @@ class Markdown:
 
     def line_number(self, position):
         """The number of the line that a position is in, from 1."""
-        return self.text.count("\n", 0, position) + 1
+        return bisect_left(self.line_ends, position) + 1
 
 
 def cell_spans(text, start, end):

@@ -1,6 +1,7 @@
 """Compares unmarked tables, and an unmarked model-index, with the records: suggestions, since nobody said what they show."""
 
 import re
+from bisect import bisect_right
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -25,9 +26,11 @@ class Found(NamedTuple):
 
 def suggestions(markdown, everything, marked):
     """(line, text) for what could be marked, and for each number there that the records do not give. marked: (start, end) to leave out."""
-    found = []
+    found, marked = [], sorted(marked)  # which don't overlap
+    ends = [end for _, end in marked]
     for table in markdown.tables():
-        if not any(start < table.end and table.start < end for start, end in marked):
+        after = bisect_right(ends, table.start)
+        if after == len(marked) or marked[after][0] >= table.end:
             cells = table_cells(markdown, table)
             found += compared(cells, everything, markdown.line_number(table.start), "table", "table") if cells else []
     if markdown.front and not any(start < markdown.front.end() for start, _ in marked):
