@@ -7,7 +7,7 @@ from harness.golden_items import load_golden
 from tests import ROOT, TestCase
 
 GOLDEN = ROOT / "harness" / "demo" / "golden.jsonl"
-RUN = ("harness", "golden", "run", GOLDEN, "--docs", "records", "harness/docs", "--split", "heading", "--size", 1000, "--overlap", 200,
+RUN = ("harness", "golden", "run", GOLDEN, "--docs", "README.md", "records", "harness/docs", "--split", "heading", "--size", 1000, "--overlap", 200,
        "--floors", ROOT / "harness" / "demo" / "floors.json")
 
 
@@ -26,16 +26,16 @@ class Demo(TestCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertIn("8 of 8 floors hold", result.stdout)
         page = (ROOT / "harness" / "docs" / "golden.md").read_text(encoding="utf-8")
-        self.assertIn("harness/demo/golden.jsonl --docs records harness/docs --split heading --size 1000 --overlap 200", page)
+        self.assertIn("harness/demo/golden.jsonl --docs README.md records harness/docs --split heading --size 1000 --overlap 200", page)
 
     def test_reanchoring_is_possible_after_any_edit_that_keeps_the_quotes(self):
-        for name in ("records/README.md", *(str(path.relative_to(ROOT)) for path in (ROOT / "harness" / "docs").glob("*.md"))):
+        for name in ("README.md", "records/README.md", *(str(path.relative_to(ROOT)) for path in (ROOT / "harness" / "docs").glob("*.md"))):
             self.write(name, "# A new first line\n\n" + (ROOT / name).read_text(encoding="utf-8"))
         shutil.copy(GOLDEN, self.folder / "golden.jsonl")
-        broken = self.run_command("harness", "golden", "check", "golden.jsonl", "--docs", "records", "harness/docs")
+        broken = self.run_command("harness", "golden", "check", "golden.jsonl", "--docs", "README.md", "records", "harness/docs")
         self.assertEqual(broken.returncode, 2)
         self.assertIn("--reanchor", broken.stderr)
-        mended = self.run_command("harness", "golden", "check", "golden.jsonl", "--docs", "records", "harness/docs", "--reanchor")
+        mended = self.run_command("harness", "golden", "check", "golden.jsonl", "--docs", "README.md", "records", "harness/docs", "--reanchor")
         self.assertEqual(mended.returncode, 0, mended.stderr)
         self.assertEqual(load_golden(self.folder / "golden.jsonl", None).sha256, load_golden(GOLDEN).sha256)
         self.assertEqual(set(read_documents([self.folder / "records"])), {f"{self.folder.as_posix()}/records/README.md"})
