@@ -102,7 +102,7 @@ def panel_data(key, title, panel):
     longest = min(deepest, max((len(ranking) for column in panel.rankings.values() for ranking in column), default=0))
     return {
         "key": key, "title": title, "models": models, "cutoffs": list(panel.cutoffs), "max": panel.max_grade, "useful": panel.useful,
-        "gains": list(panel.gains[:panel.max_grade + 1]), "shown": min(deepest, MOST_CELLS),
+        "gains": list(panel.gains[:panel.max_grade + 1]), "shown": min(longest, MOST_CELLS),
         "metrics": [{"name": name, "title": metrics.TITLES[name], "percent": name in metrics.PERCENT} for name in names],
         "pairs": [[models.index(base), models.index(candidate)] for base, candidate in panel.comparisons],
         "ids": list(panel.ids), "types": panel.types and list(panel.types), "counts": [list(counts) for counts in panel.counts],

@@ -16,7 +16,7 @@ padding:4px 10px;border-bottom:1px solid var(--edge);cursor:pointer;background:v
 .line>span:first-child{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;color:var(--muted);font-size:13px}
 .line .value,.row .change{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .change.won{color:var(--accent);font-weight:600}.change.lost{color:var(--bad);font-weight:600}
-.strip{display:flex;gap:1px}.strip i,.legend i{display:inline-block;flex:none;width:11px;height:16px;font:10px/16px ui-monospace,SFMono-Regular,Consolas,monospace;
+.strip{display:flex;gap:1px;min-width:calc(var(--cells)*12px + 3px)}.strip i,.legend i{display:inline-block;flex:none;width:11px;height:16px;font:10px/16px ui-monospace,SFMono-Regular,Consolas,monospace;
 text-align:center;color:var(--ink)}
 .strip .beyond{display:flex;gap:1px;opacity:.35;margin-left:3px}
 i.useful{box-shadow:inset 0 -3px 0 var(--ink)}i.mid{color:#0d1117}i.high{color:var(--page)}
@@ -60,6 +60,7 @@ class Explorer {
     this.count = data.ids.length;
     this.height = data.models.length * 22 + 9;
     this.cutoffs = data.cutoffs.map(String);
+    root.style.setProperty("--cells", data.shown);
     this.build();
     this.arrange();
   }
