@@ -92,16 +92,21 @@ def ranx_files(panel, ranked, names):
         judged.setdefault(query, {})[document] = grade
     files = {"qrels.json": json.dumps(judged, ensure_ascii=False) + "\n"}
     for model, queries in ranked.runs.items():
-        run = {query: {document: len(documents) - place for place, document in enumerate(documents)} for query, documents in queries}
+        run = {query: {document: len(documents) - place for place, document in enumerate(documents)}
+               for query, documents in queries}
         files[f"{names[model]}.json"] = json.dumps(run, ensure_ascii=False) + "\n"
     return files
 
 
 def csv_files(panel, ranked, names):
-    """positions.csv, a row per position (an excluded one has no grade, but its reason), and reference.csv, the judged passages per query and grade."""
+    """positions.csv, a row per position, and reference.csv, how many passages carry each grade.
+
+    An excluded position has no grade, but its reason.
+    """
     kinds = panel.types or ("",) * len(panel.ids)
-    rows = [(model, query, kind, rank, "" if grade == EXCLUDED else grade, panel.reasons.get((model, place, rank - 1)) or "")
-            for model, rankings in panel.rankings.items() for place, (query, kind, ranking) in enumerate(zip(panel.ids, kinds, rankings))
+    rows = [(model, panel.ids[place], kinds[place], rank, "" if grade == EXCLUDED else grade,
+             panel.reasons.get((model, place, rank - 1)) or "")
+            for model, rankings in panel.rankings.items() for place, ranking in enumerate(rankings)
             for rank, grade in enumerate(ranking, 1)]
     reference = [(query, kind, grade, count) for query, kind, counts in zip(panel.ids, kinds, panel.counts)
                  for grade, count in enumerate(counts) if count >= 0]
@@ -140,7 +145,8 @@ def file_names(models):
     for model, name in names.items():
         others = [other for other in names if other != model and names[other].lower() == name.lower()]
         if others or name.lower() == "qrels":
-            raise RecordError(f"model {quote(model)}: the file name {name} is taken by {quote((others or ['the judgments'])[0])}; rename one of them")
+            taken = f"by {quote(others[0])}" if others else "by the judgments"
+            raise RecordError(f"model {quote(model)}: the file name {name} is taken {taken}; rename one of them")
     return names
 
 
@@ -153,14 +159,16 @@ def block_files(block, options):
     ranked = Ranked(block, options.at)
     notes = []
     if ranked.excluded and options.to != "csv":
-        notes.append(f"{count_of(ranked.excluded, 'excluded position')} written as unjudged documents, which keep their rank in other tools:"
-                     " recall and success stay the same, nDCG does not; --at K writes what is retained at one cutoff, for the same nDCG@K")
+        notes.append(f"{count_of(ranked.excluded, 'excluded position')} written as unjudged documents, which keep their rank in"
+                     " other tools: recall and success stay the same, nDCG does not; --at K writes what is retained at one"
+                     " cutoff, for the same nDCG@K")
     if options.at and ranked.queries < len(block.ids):
-        notes.append(f"{len(block.ids) - ranked.queries:,} of {count_of(len(block.ids), 'query')} not eligible at {options.at}, left out")
+        queries = count_of(len(block.ids), "query")
+        notes.append(f"{len(block.ids) - ranked.queries:,} of {queries} not eligible at {options.at}, left out")
     if options.to != "csv":
-        what = f"relevant from grade {block.useful} (trec_eval -l {block.useful})" if block.useful > 1 else "relevant from grade 1"
-        gain = "linear gain, as in trec_eval" if block.gain == "linear" else "exponential gain; trec_eval's is linear, so its nDCG differs"
-        notes.append(f"the record: {what}; {gain}")
+        level = f" (trec_eval -l {block.useful})" if block.useful > 1 else ""
+        gain = "as in trec_eval" if block.gain == "linear" else "trec_eval's is linear, so its nDCG differs"
+        notes.append(f"relevant from grade {block.useful}{level}; {block.gain} gain: {gain}")
     return FORMATS[options.to](block, ranked, file_names(block.models)), notes
 
 
@@ -193,6 +201,7 @@ def _parser():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("record", metavar="RECORD", help="a record, such as records/retriever.json")
     parser.add_argument("--to", required=True, choices=list(FORMATS), help="the format")
-    parser.add_argument("--output", required=True, metavar="DIR", help="the folder that is written to; a section gets its own folder in it")
-    parser.add_argument("--at", type=positive, metavar="K", help="only what is retained at this cutoff: the first K, then without excluded positions")
+    parser.add_argument("--output", required=True, metavar="DIR", help="the folder to write to; a section has its own in it")
+    parser.add_argument("--at", type=positive, metavar="K",
+                        help="only what is retained at this cutoff: the first K, then without excluded positions")
     return parser

@@ -9,7 +9,7 @@ import sys
 from hashlib import sha256
 from math import fsum
 
-from harness.runs import Source, count_of, rankings, show, text_of
+from harness.runs import Source, count_of, rankings, some, text_of
 from metrics import RecordError, decode_utf8, parse_json, quote, write_whole
 
 
@@ -90,16 +90,19 @@ def main(argv):
     queries = read_queries(options.runs, options)
     partial = [query for query, ranked in queries.items() if len(ranked) < len(options.runs)]
     if partial:
-        print(f"note: {len(partial):,} of {count_of(len(queries), 'query')} not in every run: {', '.join(map(show, partial[:5]))}", file=sys.stderr)
+        of_all = f"{len(partial):,} of {count_of(len(queries), 'query')}"
+        print(f"note: {of_all} not in every run: {some(partial)}", file=sys.stderr)
     groups = {}
     if options.dedupe:
         wanted = {document for ranked in queries.values() for documents in ranked for document in documents}
         groups = read_texts(options.dedupe, wanted)
         if len(groups) < len(wanted):
-            print(f"note: {len(wanted) - len(groups):,} of {count_of(len(wanted), 'document')} without a text in {options.dedupe}: kept", file=sys.stderr)
+            of_all = f"{len(wanted) - len(groups):,} of {count_of(len(wanted), 'document')}"
+            print(f"note: {of_all} without a text in {options.dedupe}: kept", file=sys.stderr)
     lines = list(fused_lines(queries, groups, options))
     write_whole(options.output, "".join(lines))
-    print(f"{options.output}: {count_of(len(queries), 'query')}, {count_of(len(lines), 'line')}, from {count_of(len(options.runs), 'run')}")
+    sizes = count_of(len(queries), "query"), count_of(len(lines), "line"), f"from {count_of(len(options.runs), 'run')}"
+    print(f"{options.output}: {', '.join(sizes)}")
     return 0
 
 
@@ -115,8 +118,10 @@ def _parser():
     parser.add_argument("--rrf", type=positive, default=60, metavar="K", help="the constant that is added to each rank (60)")
     parser.add_argument("--depth", type=positive, default=50, help="documents kept per query (50)")
     parser.add_argument("--from-depth", type=positive, default=1000, help="documents taken from each run per query (1000)")
-    parser.add_argument("--dedupe", metavar="TEXTS.jsonl", help='{"_id": …, "text": …} a line; of documents with one text, one stays')
-    parser.add_argument("--ties", choices=["trec", "input"], default="trec", help="equal scores in the runs: docid descending, or file order (trec)")
+    parser.add_argument("--dedupe", metavar="TEXTS.jsonl",
+                        help='{"_id": …, "text": …} a line; of documents with one text, one stays')
+    parser.add_argument("--ties", choices=["trec", "input"], default="trec",
+                        help="equal scores in the runs: docid descending, or file order (trec)")
     parser.add_argument("--drop-self", action="store_true", help="remove the document whose id is the query's")
     parser.add_argument("--marco", action="store_true", help="the runs have MS MARCO's three columns: qid docid rank")
     parser.add_argument("--tag", default="rrf", help="the last column (rrf)")

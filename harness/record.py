@@ -12,7 +12,9 @@ import os
 import sys
 
 from harness.measures import Scale, parse_measure
-from harness.runs import ABSTAINED, UNJUDGED, Source, count_of, mark, no_query_in_common, rankings, read_pairs, read_qrels, show, text_of
+from harness.files import read_text
+from harness.runs import (ABSTAINED, UNJUDGED, Source, count_of, mark, no_query_in_common, rankings, read_pairs, read_qrels,
+                          show, some, text_of)
 from metrics import MAX_GRADE, RecordError, parse_json, parse_record, read_json, write_whole
 
 REASONS = {UNJUDGED: "unjudged", ABSTAINED: "abstained"}
@@ -60,14 +62,11 @@ class Ranked:
     def _note_unmatched(self, path, ranked, unknown):
         missing = [query for query in self.qrels.judged if query not in ranked]
         if missing:
-            self.notes.append(f"{path}: {len(missing):,} of {count_of(len(self.qrels.judged), 'judged query')} not in the run, with an"
-                              f" empty ranking: {_some(missing)}")
+            judged = count_of(len(self.qrels.judged), "judged query")
+            self.notes.append(f"{path}: {len(missing):,} of {judged} not in the run, with an empty ranking: {some(missing)}")
         if unknown:
-            self.notes.append(f"{path}: {count_of(len(unknown), 'query')} of the run not judged and left out: {_some(sorted(unknown))}")
-
-
-def _some(ids):
-    return ", ".join(map(show, ids[:5])) + (", …" if len(ids) > 5 else "")
+            queries = count_of(len(unknown), "query")
+            self.notes.append(f"{path}: {queries} of the run not judged and left out: {some(sorted(unknown))}")
 
 
 # A panel
@@ -124,7 +123,8 @@ def _kinds(collection, qrels):
             kinds[fields[0]] = text_of(fields[1], source.name)
     missing = [query for query in qrels.judged if query not in kinds]
     if missing:
-        raise RecordError(f"{collection.types}: no type for {len(missing):,} of {len(qrels.judged):,} judged queries: {_some(missing)}")
+        raise RecordError(f"{collection.types}: no type for {len(missing):,} of {count_of(len(qrels.judged), 'judged query')}:"
+                          f" {some(missing)}")
     return kinds
 
 
@@ -206,7 +206,8 @@ def _member_text(key, value, indent):
     if key in ("models", "datasets", "scores") and isinstance(value, dict) and value:
         if key == "datasets":
             return block_text(value, indent)
-        return "{\n" + ",\n".join(f"{indent}  {_compact(name)}: {_compact(entry)}" for name, entry in value.items()) + f"\n{indent}}}"
+        entries = [f"{indent}  {_compact(name)}: {_compact(entry)}" for name, entry in value.items()]
+        return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
     return block_text(value, indent) if isinstance(value, dict) and "scores" in value else _compact(value)
 
 
@@ -218,8 +219,7 @@ def with_section(path, section, block):
     """The text of a file in which `section` is the block; what the file's other sections hold stays byte for byte."""
     sections = {}
     if os.path.exists(path):
-        with Source(path) as source:
-            text = text_of(source.read(), source.name).removeprefix("\ufeff")
+        text = read_text(path)
         value = parse_json(text, os.fspath(path))
         if not isinstance(value, dict) or not all(isinstance(member, (dict, str)) for member in value.values()):
             raise RecordError(f"{path}: expected an object whose members are sections, got a record without sections;"
@@ -268,12 +268,13 @@ def _describe(block):
     """One line on what was written."""
     if "datasets" in block:
         models = {model for dataset in block["datasets"].values() for model in dataset["scores"]}
-        return f"a public table of {block['measure']}: {count_of(len(block['datasets']), 'data set')}, {count_of(len(models), 'model')}"
+        datasets = count_of(len(block["datasets"]), "data set")
+        return f"a public table of {block['measure']}: {datasets}, {count_of(len(models), 'model')}"
     reasons = [position["reason"] for query in block["queries"] for ranking in query["rankings"].values()
                for position in ranking if isinstance(position, dict)]
     excluded = ", ".join(f"{reasons.count(reason):,} {reason}" for reason in REASONS.values() if reason in reasons) or "none"
-    return (f"a panel of {count_of(len(block['queries']), 'query')}, {count_of(len(block['models']), 'model')}, depth {block['depth']};"
-            f" excluded positions: {excluded}")
+    size = f"{count_of(len(block['queries']), 'query')}, {count_of(len(block['models']), 'model')}, depth {block['depth']}"
+    return f"a panel of {size}; excluded positions: {excluded}"
 
 
 def _parser():
@@ -305,8 +306,10 @@ def _parser():
     parser.add_argument("--gain", choices=["exponential", "linear"], help="(exponential; with --table linear)")
     parser.add_argument("--models", metavar="FILE", help="JSON: an object of each model's identity")
     parser.add_argument("--about", metavar="TEXT", help="a sentence that is kept in the record")
-    parser.add_argument("--ties", choices=["input", "trec"], default="trec", help="equal scores: file order, or docid descending (trec)")
-    parser.add_argument("--unjudged", choices=["exclude", "zero"], default="exclude", help="what an unjudged position is (exclude)")
+    parser.add_argument("--ties", choices=["input", "trec"], default="trec",
+                        help="equal scores: file order, or docid descending (trec)")
+    parser.add_argument("--unjudged", choices=["exclude", "zero"], default="exclude",
+                        help="an unjudged position is excluded, or grade 0 (exclude)")
     parser.add_argument("--keep-ids", action="store_true", help="keep the query ids; without it they become q0001, q0002, …")
     parser.add_argument("--drop-self", action="store_true", help="remove the document whose id is the query's")
     parser.add_argument("--marco", action="store_true", help="the runs have MS MARCO's three columns: qid docid rank")

@@ -150,7 +150,8 @@ class Source:
             else:
                 rest += content
                 if len(rest) > LONGEST_LINE:
-                    raise RecordError(f"{self.name}: a line of more than {LONGEST_LINE:,} bytes; expected lines of a run or of qrels")
+                    raise RecordError(f"{self.name}: a line of more than {LONGEST_LINE:,} bytes;"
+                                      " expected lines of a run or of qrels")
         if rest:
             yield rest + b"\n"
 
@@ -179,6 +180,11 @@ def show(token):
     """An id or a field as a message shows it: printable, and at most 60 characters."""
     text = printable(token)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def some(ids):
+    """The first five of some ids, as a note names them."""
+    return ", ".join(map(show, ids[:5])) + (", …" if len(ids) > 5 else "")
 
 
 def text_of(token, name):
@@ -379,10 +385,9 @@ def count_of(number, noun):
 def _json_qrels(source, max_grade):
     judged, negatives = {}, 0
     for query, document, grade in _json_pairs(source):
-        if type(grade) is not int:
-            raise RecordError(f"{source.name}: query {query}, document {document}: expected an integer as grade, got {grade}")
-        if grade > max_grade:
-            raise RecordError(f"{source.name}: query {query}, document {document}: expected a grade in 0..{max_grade}, got {grade}")
+        if type(grade) is not int or grade > max_grade:
+            expected = f"a grade in 0..{max_grade}" if type(grade) is int else "an integer as grade"
+            raise RecordError(f"{source.name}: query {query}, document {document}: expected {expected}, got {grade}")
         negatives += grade < 0
         judged.setdefault(query.encode(), {})[document.encode()] = max(grade, 0)
     return Qrels(source.name, judged, _qrels_warnings(source.name, [], negatives))
@@ -503,7 +508,7 @@ def _sort_ties(documents, equal):
 
 def _fast(source, _):
     """The queries of a well-formed run whose lines stand together. Raises Unproven for all others."""
-    seen, query = set(), None
+    seen, query, documents, scores, shape = set(), None, [], [], None
     for block in source.blocks():
         for next_query, more_documents, more_scores, next_shape in _segments(_spaced(block)):
             if next_query == query:

@@ -13,7 +13,7 @@ from math import fsum
 
 from harness.halves import in_halves
 from harness.measures import Scale, parse_measure
-from harness.runs import UNJUDGED, arrange, count_of, mark, no_query_in_common, printable, rankings, read_qrels, show, text_of
+from harness.runs import UNJUDGED, arrange, count_of, mark, no_query_in_common, printable, rankings, read_qrels, some, text_of
 from metrics import MAX_GRADE, RecordError
 
 # option -> (default or, for a choice, the choices with the default first; what it does). argparse takes longer to load
@@ -189,16 +189,13 @@ def notes(scored, judged, options):
     lines = []
     if scored.missing:
         what = "left out" if options["--missing"] == "skip" else "count 0"
-        lines.append(f"{len(scored.missing):,} of {count_of(judged, 'judged query')} not in the run, {what}: {_some(scored.missing)}")
+        queries = count_of(judged, "judged query")
+        lines.append(f"{len(scored.missing):,} of {queries} not in the run, {what}: {some(scored.missing)}")
     if scored.unknown:
         lines.append(f"{count_of(scored.unknown, 'query')} not judged, left out")
     if scored.empty:
         lines.append(f"no judged relevant documents for {count_of(scored.empty, 'query')}: left out")
     return [f"{scored.label}: {line}" for line in lines]
-
-
-def _some(ids):
-    return ", ".join(map(show, ids[:5])) + (", …" if len(ids) > 5 else "")
 
 
 def rows_of(runs, measures, per_query):
@@ -228,8 +225,7 @@ def as_text(scorer, runs, qrels, options):
     if len(heading) > 13 and len(rows) < len(heading):
         table = list(zip(*table))
     widths = [max(map(len, column)) for column in zip(*table)]
-    lines = ["  ".join(f"{cell:{'<' if place == 0 else '>'}{width}}" for place, (cell, width) in enumerate(zip(row, widths))).rstrip()
-             for row in table]
+    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
     return "\n".join([*lines, "", signature(options, len(qrels.judged)), *_all_notes(runs, qrels, options)]) + "\n"
 
 
@@ -263,7 +259,8 @@ def as_trec(scorer, runs, qrels, options):
     for run in runs:
         lines.append(f"{'runid':22}\tall\t{run.label}")
         for place, query in enumerate(run.queries if options["--per-query"] else []):
-            lines += [f"{trec_name(measure):22}\t{text_of(query, qrels.name)}\t{_cell(run.values[measure.name][place])}" for measure in scorer.measures]
+            name = text_of(query, qrels.name)
+            lines += [f"{trec_name(measure):22}\t{name}\t{_cell(run.values[measure.name][place])}" for measure in scorer.measures]
         lines += [f"{trec_name(measure):22}\tall\t{_cell(mean(run.values[measure.name]))}" for measure in scorer.measures]
     for note in [signature(options, len(qrels.judged)), *_all_notes(runs, qrels, options)]:
         print(note, file=sys.stderr)
@@ -281,8 +278,9 @@ def as_json(scorer, runs, qrels, options):
                               "unjudged_positions": run.unjudged, "positions": run.positions,
                               "notes": notes(run, len(qrels.judged), options)}
         if options["--per-query"]:
-            results[run.label]["per_query"] = {text_of(query, qrels.name): {name: values[place] for name, values in run.values.items()}
-                                               for place, query in enumerate(run.queries)}
+            results[run.label]["per_query"] = {
+                text_of(query, qrels.name): {name: values[place] for name, values in run.values.items()}
+                for place, query in enumerate(run.queries)}
     return dump_json({"qrels": qrels.name, "signature": signature(options, len(qrels.judged)), "runs": results})
 
 

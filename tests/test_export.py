@@ -20,11 +20,20 @@ def random_panel(seed, excluded=False, gain="linear"):
         for model in ("old", "new/2"):
             ranking = generator.sample(judged, min(len(judged), 10))
             if excluded:
-                ranking = [{"grade": None, "excluded": True, "reason": "unjudged"} if generator.random() < .3 else grade for grade in ranking]
+                ranking = [
+                    {"grade": None, "excluded": True, "reason": "unjudged"} if generator.random() < 0.3 else grade
+                    for grade in ranking
+                ]
             rankings[model] = ranking
         queries.append({"id": f"q{number}", "reference_grade_counts": dict(zip("0123", counts)), "rankings": rankings})
     queries[3]["rankings"]["old"] = []
-    return {"models": {"old": {}, "new/2": {}}, "depth": 10, "cutoffs": [1, 3, 10], "grades": {"max": 3, "useful": 2, "gain": gain}, "queries": queries}
+    return {
+        "models": {"old": {}, "new/2": {}},
+        "depth": 10,
+        "cutoffs": [1, 3, 10],
+        "grades": {"max": 3, "useful": 2, "gain": gain},
+        "queries": queries,
+    }
 
 
 class ExportCase(TestCase):
@@ -37,15 +46,28 @@ class ExportCase(TestCase):
 
 
 class FilesTest(ExportCase):
-    PANEL = {"models": {"m": {}}, "cutoffs": [2], "queries": [
-        {"id": "q1", "type": "x, y", "reference_grade_counts": {"0": 1, "1": 0, "3": 2}, "rankings": {"m": [3, {"grade": None, "excluded": True, "reason": "abstained"}, 3, 0]}},
-        {"id": "q2", "type": "z", "reference_grade_counts": {"2": 1}, "rankings": {"m": [0, 2]}}]}
+    PANEL = {
+        "models": {"m": {}},
+        "cutoffs": [2],
+        "queries": [
+            {
+                "id": "q1",
+                "type": "x, y",
+                "reference_grade_counts": {"0": 1, "1": 0, "3": 2},
+                "rankings": {"m": [3, {"grade": None, "excluded": True, "reason": "abstained"}, 3, 0]},
+            },
+            {"id": "q2", "type": "z", "reference_grade_counts": {"2": 1}, "rankings": {"m": [0, 2]}},
+        ],
+    }
 
     def test_trec(self):
         out = self.export(self.PANEL, "--to", "trec")
         self.assertEqual((out / "qrels.txt").read_text(), "q1 0 q1-3-1 3\nq1 0 q1-3-2 3\nq1 0 q1-0-1 0\nq2 0 q2-2-1 2\n")
-        self.assertEqual((out / "m.trec").read_text(), "q1 Q0 q1-3-1 1 4 m\nq1 Q0 q1-excluded-1 2 3 m\nq1 Q0 q1-3-2 3 2 m\nq1 Q0 q1-0-1 4 1 m\n"
-                                                       "q2 Q0 q2-0-1 1 2 m\nq2 Q0 q2-2-1 2 1 m\n")
+        self.assertEqual(
+            (out / "m.trec").read_text(),
+            "q1 Q0 q1-3-1 1 4 m\nq1 Q0 q1-excluded-1 2 3 m\nq1 Q0 q1-3-2 3 2 m\nq1 Q0 q1-0-1 4 1 m\n"
+            "q2 Q0 q2-0-1 1 2 m\nq2 Q0 q2-2-1 2 1 m\n",
+        )
         for words in ("1 excluded position", "--at K", "exponential gain", "-l 2"):
             self.assertIn(words, self.done.stderr)
 
@@ -55,16 +77,29 @@ class FilesTest(ExportCase):
 
     def test_beir_and_ranx(self):
         out = self.export(self.PANEL, "--to", "beir")
-        self.assertEqual((out / "qrels" / "test.tsv").read_text().splitlines()[:2], ["query-id\tcorpus-id\tscore", "q1\tq1-3-1\t3"])
+        self.assertEqual(
+            (out / "qrels" / "test.tsv").read_text().splitlines()[:2], ["query-id\tcorpus-id\tscore", "q1\tq1-3-1\t3"]
+        )
         self.assertTrue((out / "m.trec").is_file())
         out = self.export(self.PANEL, "--to", "ranx")
         self.assertEqual(json.loads((out / "qrels.json").read_text())["q2"], {"q2-2-1": 2})
         self.assertEqual(json.loads((out / "m.json").read_text())["q2"], {"q2-0-1": 2, "q2-2-1": 1})
 
     def test_csv(self):
-        out = self.export({"graded": self.PANEL, "public": {"measure": "nDCG@10", "datasets": {"a": {"queries": 1, "scores": {"m": [0.5]}}}}}, "--to", "csv")
+        out = self.export(
+            {"graded": self.PANEL, "public": {"measure": "nDCG@10", "datasets": {"a": {"queries": 1, "scores": {"m": [0.5]}}}}},
+            "--to",
+            "csv",
+        )
         rows = list(csv.reader((out / "graded" / "positions.csv").read_text().splitlines()))
-        self.assertEqual(rows[:3], [["model", "query", "type", "rank", "grade", "excluded"], ["m", "q1", "x, y", "1", "3", ""], ["m", "q1", "x, y", "2", "", "abstained"]])
+        self.assertEqual(
+            rows[:3],
+            [
+                ["model", "query", "type", "rank", "grade", "excluded"],
+                ["m", "q1", "x, y", "1", "3", ""],
+                ["m", "q1", "x, y", "2", "", "abstained"],
+            ],
+        )
         self.assertEqual((out / "public" / "scores.csv").read_text(), "dataset,model,query,nDCG@10\na,m,1,0.5\n")
 
     def test_what_cannot_be_written(self):
@@ -89,7 +124,10 @@ class RoundTripTest(ExportCase):
 
     def expected(self, value, k):
         summary = summarize(parse_record(value, "r.json"))["models"]
-        return {model: {"nDCG": block["ndcg"][k], "R": block["recall"][k], "Success": block["hit"][k]} for model, block in summary.items()}
+        return {
+            model: {"nDCG": block["ndcg"][k], "R": block["recall"][k], "Success": block["hit"][k]}
+            for model, block in summary.items()
+        }
 
     def test_through_our_own_score(self):
         for seed in range(3):
@@ -108,8 +146,11 @@ class RoundTripTest(ExportCase):
     def test_through_our_own_score_at_a_cutoff_with_excluded_positions(self):
         value = random_panel(7, excluded=True)
         out = self.export(value, "--to", "trec", "--at", "3")
-        scorer = score.Scorer(runs.read_qrels(out / "qrels.txt"), list(map(measures.parse_measure, ("nDCG@3", "R@3", "Success@3"))),
-                              score.parse_options(["--useful", "2"])[0])
+        scorer = score.Scorer(
+            runs.read_qrels(out / "qrels.txt"),
+            list(map(measures.parse_measure, ("nDCG@3", "R@3", "Success@3"))),
+            score.parse_options(["--useful", "2"])[0],
+        )
         for model, values in self.expected(value, "3").items():
             found = scorer.score(out / (model.replace("/", "_") + ".trec")).values
             for family, wanted in values.items():

@@ -55,8 +55,13 @@ class CommandTest(TestCase):
         self.assertEqual((self.folder / "fused.run").read_bytes(), first)
 
     def test_dedupe(self):
-        self.write("texts.jsonl", "\n".join(json.dumps({key: name, "text": text}) for key, name, text in (
-            ("_id", "a", "One text."), ("id", "b", "One  text.\n"), ("_id", "other", "One text."))))
+        self.write(
+            "texts.jsonl",
+            "\n".join(
+                json.dumps({key: name, "text": text})
+                for key, name, text in (("_id", "a", "One text."), ("id", "b", "One  text.\n"), ("_id", "other", "One text."))
+            ),
+        )
         done = self.command("a.run", "b.run", "--dedupe", "texts.jsonl", "--output", "fused.run")
         self.assertIn("1 of 3 documents without a text", done.stderr)
         read = {query: documents for query, documents, _ in runs.rankings(self.folder / "fused.run")}
@@ -66,8 +71,13 @@ class CommandTest(TestCase):
         self.write("fused.run", "as it was")
         self.write("bad.run", "q1 Q0 a 1 9.0 t\nq1 Q0 a 2 8.0 t\n")
         self.write("texts.jsonl", '{"_id": "a"}\n')
-        for words, expected in ((["a.run", "bad.run"], "bad.run: line 2: duplicate"), (["a.run"], "two runs"), (["a.run", "b.run", "--rrf", "0"], "--rrf"),
-                                (["a.run", "b.run", "--dedupe", "texts.jsonl"], "texts.jsonl: line 1"), (["a.run", "none.run"], "none.run")):
+        for words, expected in (
+            (["a.run", "bad.run"], "bad.run: line 2: duplicate"),
+            (["a.run"], "two runs"),
+            (["a.run", "b.run", "--rrf", "0"], "--rrf"),
+            (["a.run", "b.run", "--dedupe", "texts.jsonl"], "texts.jsonl: line 1"),
+            (["a.run", "none.run"], "none.run"),
+        ):
             done = self.command(*words, "--output", "fused.run")
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(expected, done.stderr)

@@ -40,13 +40,28 @@ class PanelTest(RecordCase):
     def test_a_panel(self):
         made = self.make(*self.both, "--depth", 10)
         unjudged = {"grade": None, "excluded": True, "reason": "unjudged"}
-        self.assertEqual(made, {
-            "models": {"old": {}, "new": {}}, "depth": 10, "cutoffs": [1, 3, 5, 10],
-            "grades": {"max": 3, "useful": 2, "gain": "exponential"}, "reference": {"queries": 2, "graded_pairs": 5},
-            "queries": [{"id": "q0001", "reference_grade_counts": {"0": 1, "1": 1, "2": 0, "3": 1},
-                         "rankings": {"old": [1, 3, unjudged, 0], "new": [3]}},
-                        {"id": "q0002", "reference_grade_counts": {"0": 1, "1": 0, "2": 1, "3": 0},
-                         "rankings": {"old": [], "new": [unjudged, 2]}}]})
+        self.assertEqual(
+            made,
+            {
+                "models": {"old": {}, "new": {}},
+                "depth": 10,
+                "cutoffs": [1, 3, 5, 10],
+                "grades": {"max": 3, "useful": 2, "gain": "exponential"},
+                "reference": {"queries": 2, "graded_pairs": 5},
+                "queries": [
+                    {
+                        "id": "q0001",
+                        "reference_grade_counts": {"0": 1, "1": 1, "2": 0, "3": 1},
+                        "rankings": {"old": [1, 3, unjudged, 0], "new": [3]},
+                    },
+                    {
+                        "id": "q0002",
+                        "reference_grade_counts": {"0": 1, "1": 0, "2": 1, "3": 0},
+                        "rankings": {"old": [], "new": [unjudged, 2]},
+                    },
+                ],
+            },
+        )
         said = self.printed.getvalue()
         for word in ("1 of 2 judged queries", "t2", "1 query of the run not judged", "t8", "1 negative grade", "2 unjudged"):
             self.assertIn(word, said)
@@ -81,7 +96,9 @@ class PanelTest(RecordCase):
         kinds = self.write("kinds.tsv", "t1\tlong\nt2\tshort\n")
         more = ["--qrels", other, "--run", f"new={run}", "--run", f"old={run}", "--type", "extra"]
         made = self.make(*self.both, "--types", kinds, *more, "--keep-ids")
-        self.assertEqual([(query["id"], query["type"]) for query in made["queries"]], [("t1", "long"), ("t2", "short"), ("z1", "extra")])
+        self.assertEqual(
+            [(query["id"], query["type"]) for query in made["queries"]], [("t1", "long"), ("t2", "short"), ("z1", "extra")]
+        )
         self.assertEqual(list(made["models"]), ["old", "new"])
         kinds.write_text("t1\tlong\n")
         self.assert_refused("no type for 1 of 2", *self.both, "--types", kinds)
@@ -100,8 +117,10 @@ class PanelTest(RecordCase):
     def test_identities_comparisons_and_tolerance(self):
         models = self.write("models.json", json.dumps({"new": {"name": "n"}, "old": {"name": "o"}, "other": {}}))
         made = self.make(*self.both, "--models", models, "--comparison", "new=old", "--tolerance", "0.01", "--about", "A test.")
-        self.assertEqual((made["models"], made["comparisons"], made["tolerance"], made["about"]),
-                         ({"old": {"name": "o"}, "new": {"name": "n"}}, [["new", "old"]], 0.01, "A test."))
+        self.assertEqual(
+            (made["models"], made["comparisons"], made["tolerance"], made["about"]),
+            ({"old": {"name": "o"}, "new": {"name": "n"}}, [["new", "old"]], 0.01, "A test."),
+        )
         models.write_text('{"new": {}}')
         self.assert_refused("no identity of old", *self.both, "--models", models)
 
@@ -139,15 +158,24 @@ class PanelTest(RecordCase):
         self.old.write_text("t1 Q0 d1 1 5.0 x\nt1 Q0 d1 2 4.0 x\n")
         done = self.command(*self.both, "--output", self.folder / "refused.json")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertEqual(done.stderr, f"error: {self.old}: line 2: duplicate document d1 for query t1, first on line 1;"
-                                      " expected each document once per query\n")
+        self.assertEqual(
+            done.stderr,
+            f"error: {self.old}: line 2: duplicate document d1 for query t1, first on line 1;"
+            " expected each document once per query\n",
+        )
         self.assertFalse((self.folder / "refused.json").exists())
 
     def test_usage(self):
-        for expected, arguments in (("--qrels", []), ("before the first --qrels", ["--run", "a=b"]), ("NAME=FILE", ["--qrels", "q", "--run", "b"]),
-                                    ("two runs", ["--qrels", "q", "--run", "a=b", "--run", "a=c"]), ("--run", ["--qrels", self.qrels]),
-                                    ("--useful", [*self.both, "--useful", "4"]), ("--dataset", ["--table", *self.both]),
-                                    ("beyond the depth", [*self.both, "--depth", "5", "--cutoffs", "10"])):
+        for expected, arguments in (
+            ("--qrels", []),
+            ("before the first --qrels", ["--run", "a=b"]),
+            ("NAME=FILE", ["--qrels", "q", "--run", "b"]),
+            ("two runs", ["--qrels", "q", "--run", "a=b", "--run", "a=c"]),
+            ("--run", ["--qrels", self.qrels]),
+            ("--useful", [*self.both, "--useful", "4"]),
+            ("--dataset", ["--table", *self.both]),
+            ("beyond the depth", [*self.both, "--depth", "5", "--cutoffs", "10"]),
+        ):
             with self.subTest(expected):
                 self.assert_refused(expected, *arguments)
 
@@ -163,12 +191,39 @@ class PanelTest(RecordCase):
 class TableTest(RecordCase):
     def test_a_table(self):
         a, b = self.write("a.qrels", "1 0 d 1\n2 0 d 1\n"), self.write("b.qrels", "5 0 d 2\n5 0 e 1\n")
-        old, new = self.write("old.run", "1 Q0 d 1 1.0 x\n5 Q0 e 1 1 x\n5 Q0 d 2 0.5 x\n"), self.write("new.run", "2 Q0 x 1 2.0 x\n2 Q0 d 2 1.0 x\n")
-        made = self.make("--table", "--measure", "ndcg@10", "--dataset", "one", "--qrels", a, "--run", f"old={old}", "--run", f"new={new}",
-                         "--dataset", "two", "--qrels", b, "--run", f"old={old}")
-        self.assertEqual(made, {"measure": "nDCG@10", "datasets": {
-            "one": {"queries": 2, "scores": {"old": [1.0, 0.0], "new": [0.0, 0.63093]}},
-            "two": {"queries": 1, "scores": {"old": [0.859719]}}}})
+        old, new = (
+            self.write("old.run", "1 Q0 d 1 1.0 x\n5 Q0 e 1 1 x\n5 Q0 d 2 0.5 x\n"),
+            self.write("new.run", "2 Q0 x 1 2.0 x\n2 Q0 d 2 1.0 x\n"),
+        )
+        made = self.make(
+            "--table",
+            "--measure",
+            "ndcg@10",
+            "--dataset",
+            "one",
+            "--qrels",
+            a,
+            "--run",
+            f"old={old}",
+            "--run",
+            f"new={new}",
+            "--dataset",
+            "two",
+            "--qrels",
+            b,
+            "--run",
+            f"old={old}",
+        )
+        self.assertEqual(
+            made,
+            {
+                "measure": "nDCG@10",
+                "datasets": {
+                    "one": {"queries": 2, "scores": {"old": [1.0, 0.0], "new": [0.0, 0.63093]}},
+                    "two": {"queries": 1, "scores": {"old": [0.859719]}},
+                },
+            },
+        )
         self.assertEqual(summarize(parse_record(made, "made.json"))["average"]["datasets"], ["one"])
 
 
@@ -179,15 +234,36 @@ class PublicRankingsTest(RecordCase):
         folder = EXTERNAL_DATA / "runs"
         if not folder.is_dir():
             self.skipTest(f"no public rankings at {folder}")
-        for collection, run, useful, key in (("cranfield", "minilm-l3", 1, "mean"), ("nfcorpus", "minilm", 2, "mean_rel_level_2"),
-                                             ("trec-dl-2019", "tasb", 2, "mean_rel_level_2")):
+        for collection, run, useful, key in (
+            ("cranfield", "minilm-l3", 1, "mean"),
+            ("nfcorpus", "minilm", 2, "mean_rel_level_2"),
+            ("trec-dl-2019", "tasb", 2, "mean_rel_level_2"),
+        ):
             stored = json.loads((folder / collection / "expected.json").read_text())["runs"][run]
-            made = self.make("--qrels", folder / collection / "qrels.txt", "--run", f"m={folder / collection / 'runs' / run}.trec.gz",
-                             "--gain", "linear", "--unjudged", "zero", "--useful", useful, "--ties", "input")
+            made = self.make(
+                "--qrels",
+                folder / collection / "qrels.txt",
+                "--run",
+                f"m={folder / collection / 'runs' / run}.trec.gz",
+                "--gain",
+                "linear",
+                "--unjudged",
+                "zero",
+                "--useful",
+                useful,
+                "--ties",
+                "input",
+            )
             panel = parse_record(made, "made.json").blocks[""]
             for k in (1, 10, 50):
                 values = query_values(panel, "m", k)
-                found = {"ndcg_cut": values["ndcg"], "recall": [value or 0 for value in values["recall"]], "success": values["hit"]}
+                found = {
+                    "ndcg_cut": values["ndcg"],
+                    "recall": [value or 0 for value in values["recall"]],
+                    "success": values["hit"],
+                }
                 for name, column in found.items():
                     source = stored["mean"] if name == "ndcg_cut" else stored[key]
-                    self.assertAlmostEqual(sum(column) / len(column), source[f"{name}_{k}"], delta=6e-7, msg=f"{collection} {name}_{k}")
+                    self.assertAlmostEqual(
+                        sum(column) / len(column), source[f"{name}_{k}"], delta=6e-7, msg=f"{collection} {name}_{k}"
+                    )

@@ -12,6 +12,7 @@ from harness import export, fuse, record, runs, score
 from metrics import RecordError
 from tests import DATA, ROOT, TestCase
 
+
 def outcome(path, **options):
     """What a run reads as: {query: (documents, scores)}, or the error's text."""
     try:
@@ -32,41 +33,56 @@ class RandomRun:
 
     SCORES = ("{:.6f}", "{:.2f}", "{:.1f}", "{:.0f}", "{:g}", "{:e}", "-{:.3f}", "{:.17f}", "+{:.2f}", "{:08.3f}")
     ODDITIES = {  # what befalls one line
-        "tab": lambda line: line.replace(" ", "\t", 1), "two spaces": lambda line: line.replace(" ", "  ", 1),
-        "space before": lambda line: " " + line, "space after": lambda line: line + " ", "carriage return": lambda line: line + "\r",
-        "return inside": lambda line: line.replace(" ", "\r", 1), "form feed": lambda line: line.replace(" ", "\f", 1),
-        "blank": lambda line: "\n" + line, "spaces only": lambda line: "  \n" + line, "no-break space": lambda line: line.replace("d", "d\u00a0"),
-        "nan": lambda line: line.replace(".", "nan", 1), "underscore": lambda line: line.replace(".", "_", 1),
-        "infinity": lambda line: " ".join([*line.split()[:4], "inf", "t"]), "overflow": lambda line: " ".join([*line.split()[:4], "1e999", "t"]),
-        "no tag": lambda line: line.rpartition(" ")[0], "long tag": lambda line: line + " x",
-        "broken line": lambda line: line.replace(" ", "\n", 3).replace("\n", " ", 2), "twice": lambda line: line + "\n" + line,
-        "other tag": lambda line: line + "x", "query alone": lambda line: line.split()[0], "unusual rank": lambda line: line.replace(" Q0", " 0"),
-        "zero byte": lambda line: line.replace("d", "d\0"), "no document": lambda line: line.replace(" d", " ", 1),
+        "tab": lambda line: line.replace(" ", "\t", 1),
+        "two spaces": lambda line: line.replace(" ", "  ", 1),
+        "space before": lambda line: " " + line,
+        "space after": lambda line: line + " ",
+        "carriage return": lambda line: line + "\r",
+        "return inside": lambda line: line.replace(" ", "\r", 1),
+        "form feed": lambda line: line.replace(" ", "\f", 1),
+        "blank": lambda line: "\n" + line,
+        "spaces only": lambda line: "  \n" + line,
+        "no-break space": lambda line: line.replace("d", "d\u00a0"),
+        "nan": lambda line: line.replace(".", "nan", 1),
+        "underscore": lambda line: line.replace(".", "_", 1),
+        "infinity": lambda line: " ".join([*line.split()[:4], "inf", "t"]),
+        "overflow": lambda line: " ".join([*line.split()[:4], "1e999", "t"]),
+        "no tag": lambda line: line.rpartition(" ")[0],
+        "long tag": lambda line: line + " x",
+        "broken line": lambda line: line.replace(" ", "\n", 3).replace("\n", " ", 2),
+        "twice": lambda line: line + "\n" + line,
+        "other tag": lambda line: line + "x",
+        "query alone": lambda line: line.split()[0],
+        "unusual rank": lambda line: line.replace(" Q0", " 0"),
+        "zero byte": lambda line: line.replace("d", "d\0"),
+        "no document": lambda line: line.replace(" d", " ", 1),
     }
 
     def __init__(self, generator):
         self.generator = generator
         lines = []
         for query in range(generator.randint(1, 5)):
-            lines += self.query_lines(f"q{query}" if generator.random() < .9 else "q é".replace(" ", ""))
-        if generator.random() < .15:
+            lines += self.query_lines(f"q{query}" if generator.random() < 0.9 else "q é".replace(" ", ""))
+        if generator.random() < 0.15:
             generator.shuffle(lines)
-        if lines and generator.random() < .5:
+        if lines and generator.random() < 0.5:
             place = generator.randrange(len(lines))
             lines[place] = self.ODDITIES[generator.choice(list(self.ODDITIES))](lines[place])
-        ending = "\r\n" if generator.random() < .1 else "\n"
+        ending = "\r\n" if generator.random() < 0.1 else "\n"
         text = ending.join(lines) + generator.choice((ending, "", ending * 2))
-        self.content = ("\ufeff" * (generator.random() < .1) + text).encode()
+        self.content = ("\ufeff" * (generator.random() < 0.1) + text).encode()
 
     def query_lines(self, query):
         generator = self.generator
-        style = generator.choice(self.SCORES[:2] if generator.random() < .6 else self.SCORES)
-        top, count = generator.choice((1, 12, 1e20 if generator.random() < .05 else 130)), generator.choice((1, 2, 3, 6, 12))
+        style = generator.choice(self.SCORES[:2] if generator.random() < 0.6 else self.SCORES)
+        top, count = generator.choice((1, 12, 1e20 if generator.random() < 0.05 else 130)), generator.choice((1, 2, 3, 6, 12))
         scores = [generator.choice((round(generator.random() * top, 1), generator.random() * top)) for _ in range(count)]
-        if generator.random() < .8:
+        if generator.random() < 0.8:
             scores.sort(reverse=True)
         names = generator.sample(range(20), count)
-        return [f"{query} Q0 d{name} {rank} {style.format(score)} tag" for rank, (name, score) in enumerate(zip(names, scores), 1)]
+        return [
+            f"{query} Q0 d{name} {rank} {style.format(score)} tag" for rank, (name, score) in enumerate(zip(names, scores), 1)
+        ]
 
 
 class FastAndPlainTest(TestCase):
@@ -77,8 +93,11 @@ class FastAndPlainTest(TestCase):
         path = self.folder / "a.run"
         for case in range(2000):
             path.write_bytes(RandomRun(generator).content)
-            options = {"ties": generator.choice(("trec", "input")), "depth": generator.choice((None, 1, 3, 10)),
-                       "drop_self": generator.random() < .2}
+            options = {
+                "ties": generator.choice(("trec", "input")),
+                "depth": generator.choice((None, 1, 3, 10)),
+                "drop_self": generator.random() < 0.2,
+            }
             with mock.patch.object(runs, "BLOCK", generator.choice((40, 150, 4096))):
                 found = outcome(path, **options)
             ways = [self.is_proved(path, way) for way in runs.FAST_WAYS]
@@ -98,18 +117,32 @@ class FastAndPlainTest(TestCase):
     def test_qrels(self):
         generator, fast = random.Random(12), 0
         path = self.folder / "a.qrels"
-        oddities = [lambda line: line.replace(" ", "\t"), lambda line: line + " ", lambda line: line.replace(" ", "  ", 1),
-                    lambda line: line[:-1] + "-1", lambda line: line[:-1] + "9", lambda line: line[:-1] + "1.0", lambda line: line + "\r",
-                    lambda line: line + "\n" + line, lambda line: line + "\n" + line[:-1] + "3", lambda line: "\n" + line,
-                    lambda line: line.rpartition(" ")[0], lambda line: line + " x", lambda line: line[:-1] + "\u0662", lambda line: line[:-1] + "+1"]
+        oddities = [
+            lambda line: line.replace(" ", "\t"),
+            lambda line: line + " ",
+            lambda line: line.replace(" ", "  ", 1),
+            lambda line: line[:-1] + "-1",
+            lambda line: line[:-1] + "9",
+            lambda line: line[:-1] + "1.0",
+            lambda line: line + "\r",
+            lambda line: line + "\n" + line,
+            lambda line: line + "\n" + line[:-1] + "3",
+            lambda line: "\n" + line,
+            lambda line: line.rpartition(" ")[0],
+            lambda line: line + " x",
+            lambda line: line[:-1] + "\u0662",
+            lambda line: line[:-1] + "+1",
+        ]
         for case in range(1000):
             width = generator.choice((3, 4))
-            lines = [f"q{generator.randrange(3) if generator.random() < .2 else line // 4} {'0 ' * (width == 4)}d{name} {generator.randrange(4)}"
-                     for line, name in enumerate(generator.sample(range(30), generator.randint(1, 9)))]
-            if generator.random() < .5:
+            lines = [
+                f"q{generator.randrange(3) if generator.random() < 0.2 else line // 4} {'0 ' * (width == 4)}d{name} {generator.randrange(4)}"
+                for line, name in enumerate(generator.sample(range(30), generator.randint(1, 9)))
+            ]
+            if generator.random() < 0.5:
                 place = generator.randrange(len(lines))
                 lines[place] = generator.choice(oddities)(lines[place])
-            if width == 3 and generator.random() < .5:
+            if width == 3 and generator.random() < 0.5:
                 lines.insert(0, "query-id\tcorpus-id\tscore")
             path.write_text("\n".join(lines) + generator.choice(("\n", "", "\n\n")))
             with mock.patch.object(runs, "BLOCK", generator.choice((30, 4096))):
@@ -130,7 +163,11 @@ class FastAndPlainTest(TestCase):
 class SourceTest(TestCase):
     """Files of every kind, and what goes wrong with them."""
 
-    TEXT = b"".join(b"q%d Q0 d%d %d %d.5 t\n" % (query, document, document + 1, 90 - document) for query in range(40) for document in range(30))
+    TEXT = b"".join(
+        b"q%d Q0 d%d %d %d.5 t\n" % (query, document, document + 1, 90 - document)
+        for query in range(40)
+        for document in range(30)
+    )
 
     def assert_refused(self, path, *expected, **options):
         found = outcome(path, **options)
@@ -152,7 +189,7 @@ class SourceTest(TestCase):
 
     def test_a_damaged_gzip_file(self):
         whole = gzip.compress(self.TEXT)
-        self.assert_refused(self.write("cut.gz", whole[:len(whole) // 2]), "cut.gz", "damaged or cut short")
+        self.assert_refused(self.write("cut.gz", whole[: len(whole) // 2]), "cut.gz", "damaged or cut short")
         self.assert_refused(self.write("cut.gz", whole[:-4]), "cut.gz", "damaged or cut short")
         self.assert_refused(self.write("bad.gz", whole[:40] + bytes(20) + whole[60:]), "bad.gz", "gzip file is damaged")
         self.assert_refused(self.write("head.gz", whole[:5]), "head.gz", "gzip")
@@ -189,14 +226,21 @@ class SourceTest(TestCase):
 
     def test_line_ends_marks_and_blank_lines_change_nothing(self):
         plain = outcome(self.write("a.run", self.TEXT))
-        for content in (b"\xef\xbb\xbf" + self.TEXT, self.TEXT.replace(b"\n", b"\r\n"), self.TEXT[:-1], self.TEXT + b"\n\n",
-                        self.TEXT.replace(b" ", b"\t"), self.TEXT.replace(b"\n", b"\n\n"), self.TEXT.replace(b" ", b"  ")):
+        for content in (
+            b"\xef\xbb\xbf" + self.TEXT,
+            self.TEXT.replace(b"\n", b"\r\n"),
+            self.TEXT[:-1],
+            self.TEXT + b"\n\n",
+            self.TEXT.replace(b" ", b"\t"),
+            self.TEXT.replace(b"\n", b"\n\n"),
+            self.TEXT.replace(b" ", b"  "),
+        ):
             self.assertEqual(outcome(self.write("b.run", content)), plain)
 
     def test_unicode_line_separators_do_not_end_a_line(self):
         for mark in ("\u2028", "\u0085", "\u00a0", "\x1c"):
             found = outcome(self.write("a.run", f"q Q0 a{mark}b 1 2.0 t\n"))
-            self.assertEqual(list(found["q".encode()][0]), [f"a{mark}b".encode()])
+            self.assertEqual(list(found[b"q"][0]), [f"a{mark}b".encode()])
 
 
 class FormatsTest(TestCase):
@@ -210,8 +254,16 @@ class FormatsTest(TestCase):
         self.assertIn("1 negative grade", found.warnings[0])
 
     def test_wrong_json(self):
-        for text, expected in (('{"q": {"d": "1"}}', "query q, document d"), ('{"q": [1]}', "query q"), ("{}", "top level"), ("[]", "top level"),
-                               ('{"q": {"d": NaN}}', "NaN"), ('{"q": {"d": 1, "d": 2}}', "duplicate"), ('{"q": {"d": true}}', "expected a number"), ("{", "line 1")):
+        for text, expected in (
+            ('{"q": {"d": "1"}}', "query q, document d"),
+            ('{"q": [1]}', "query q"),
+            ("{}", "top level"),
+            ("[]", "top level"),
+            ('{"q": {"d": NaN}}', "NaN"),
+            ('{"q": {"d": 1, "d": 2}}', "duplicate"),
+            ('{"q": {"d": true}}', "expected a number"),
+            ("{", "line 1"),
+        ):
             found = outcome(self.write("a.json", text))
             self.assertIsInstance(found, str, text)
             self.assertIn(expected, found)

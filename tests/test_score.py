@@ -15,7 +15,12 @@ from harness import halves, measures, runs, score
 from metrics import RecordError
 from tests import DATA, EXTERNAL_DATA, ROOT, TestCase
 
-MANY = [f"{family}@{k}" for family in ("nDCG", "P", "R", "RR", "Success", "AP", "Judged") for k in (1, 3, 10)] + ["nDCG", "R", "RR", "AP"]
+MANY = [f"{family}@{k}" for family in ("nDCG", "P", "R", "RR", "Success", "AP", "Judged") for k in (1, 3, 10)] + [
+    "nDCG",
+    "R",
+    "RR",
+    "AP",
+]
 
 
 def cases(name):
@@ -84,8 +89,10 @@ class ValuesTest(ScoreCase):
 
     def test_a_cutoff_asked_for_alone_equals_the_same_among_many(self):
         generator = random.Random(6)
-        run, qrels = self.files([f"q Q0 d{document} 1 {generator.random():.3f} t" for document in range(15)],
-                                [f"q 0 d{document} {generator.randrange(4)}" for document in range(0, 30, 3)])
+        run, qrels = self.files(
+            [f"q Q0 d{document} 1 {generator.random():.3f} t" for document in range(15)],
+            [f"q 0 d{document} {generator.randrange(4)}" for document in range(0, 30, 3)],
+        )
         many = self.score(run, qrels, MANY)
         for name in MANY:
             self.assertEqual(self.score(run, qrels, [name])[name], many[name])
@@ -93,7 +100,13 @@ class ValuesTest(ScoreCase):
 
 class MeasureNamesTest(ScoreCase):
     def test_names_in_any_case_and_under_their_other_names(self):
-        for text, name in (("ndcg@10", "nDCG@10"), ("MAP", "AP"), ("mrr@5", "RR@5"), ("Recall@100", "R@100"), ("Hit@1", "Success@1")):
+        for text, name in (
+            ("ndcg@10", "nDCG@10"),
+            ("MAP", "AP"),
+            ("mrr@5", "RR@5"),
+            ("Recall@100", "R@100"),
+            ("Hit@1", "Success@1"),
+        ):
             self.assertEqual(measures.parse_measure(text).name, name)
 
     def test_a_wrong_name_lists_the_right_ones(self):
@@ -114,19 +127,30 @@ class CommandTest(ScoreCase):
         self.files(self.RUN, self.QRELS)
         done = self.command("a.qrels", "a.run", "--metrics", "R@10,P@1")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(done.stdout, (
-            "run    R@10     P@1  unjudged\n"
-            "a    0.2500  0.5000     50.0%\n"
-            "\n"
-            "gain=linear useful=1 grades=0..3 ties=trec missing=zero no-relevant=zero unjudged=zero duplicates=error self=keep queries=2\n"
-            "a: 1 of 2 judged queries not in the run, count 0: t2\n"
-            "a: 1 query not judged, left out\n"))
+        self.assertEqual(
+            done.stdout,
+            (
+                "run    R@10     P@1  unjudged\n"
+                "a    0.2500  0.5000     50.0%\n"
+                "\n"
+                "gain=linear useful=1 grades=0..3 ties=trec missing=zero no-relevant=zero unjudged=zero duplicates=error self=keep queries=2\n"
+                "a: 1 of 2 judged queries not in the run, count 0: t2\n"
+                "a: 1 query not judged, left out\n"
+            ),
+        )
 
     def test_per_query_lists_a_missing_query_and_no_unjudged_one(self):
         self.files(self.RUN, self.QRELS)
         done = self.command("a.qrels", "a.run", "--metrics", "RR", "--per-query", "--format", "trec")
-        self.assertEqual(done.stdout, (f"{'runid':22}\tall\ta\n" f"{'recip_rank':22}\tt1\t1.0000\n" f"{'recip_rank':22}\tt2\t0.0000\n"
-                                       f"{'recip_rank':22}\tall\t0.5000\n"))
+        self.assertEqual(
+            done.stdout,
+            (
+                f"{'runid':22}\tall\ta\n"
+                f"{'recip_rank':22}\tt1\t1.0000\n"
+                f"{'recip_rank':22}\tt2\t0.0000\n"
+                f"{'recip_rank':22}\tall\t0.5000\n"
+            ),
+        )
         self.assertIn("missing=zero", done.stderr)
 
     def test_json_holds_everything_unrounded(self):
@@ -140,7 +164,9 @@ class CommandTest(ScoreCase):
     def test_markdown(self):
         self.files(self.RUN, self.QRELS)
         done = self.command("a.qrels", "a.run", "--metrics", "R@10", "--format", "markdown")
-        self.assertTrue(done.stdout.startswith("| run | R@10 | unjudged |\n| --- | ---: | ---: |\n| a | 0.2500 | 50.0% |\n"), done.stdout)
+        self.assertTrue(
+            done.stdout.startswith("| run | R@10 | unjudged |\n| --- | ---: | ---: |\n| a | 0.2500 | 50.0% |\n"), done.stdout
+        )
 
     def test_a_wide_table_is_turned(self):
         self.files(self.RUN, self.QRELS)
@@ -162,12 +188,24 @@ class CommandTest(ScoreCase):
 
     def test_usage_errors_name_what_is_expected(self):
         self.files(self.RUN, self.QRELS)
-        for words, expected in ((["a.qrels"], "RUN"), (["a.qrels", "a.run", "--gain", "log"], "linear, exponential"),
-                                (["a.qrels", "a.run", "--gain"], "nothing"), (["a.qrels", "a.run", "--depht"], "--metrics"),
-                                (["a.qrels", "a.run", "--useful", "4"], "1 to 3"), (["a.qrels", "a.run", "--max-grade", "x"], "1 to 100"),
-                                (["-", "-"], "one can be -"), (["a.qrels", "a.run", "a.run"], "two runs named a"),
-                                (["none.qrels", "a.run"], "none.qrels"), (["a.qrels", "none.run"], "none.run"), ([".", "a.run"], "directory")):
-            with self.subTest(words), self.assertRaises(RecordError) as raised, contextlib.redirect_stdout(io.StringIO()) as printed:
+        for words, expected in (
+            (["a.qrels"], "RUN"),
+            (["a.qrels", "a.run", "--gain", "log"], "linear, exponential"),
+            (["a.qrels", "a.run", "--gain"], "nothing"),
+            (["a.qrels", "a.run", "--depht"], "--metrics"),
+            (["a.qrels", "a.run", "--useful", "4"], "1 to 3"),
+            (["a.qrels", "a.run", "--max-grade", "x"], "1 to 100"),
+            (["-", "-"], "one can be -"),
+            (["a.qrels", "a.run", "a.run"], "two runs named a"),
+            (["none.qrels", "a.run"], "none.qrels"),
+            (["a.qrels", "none.run"], "none.run"),
+            ([".", "a.run"], "directory"),
+        ):
+            with (
+                self.subTest(words),
+                self.assertRaises(RecordError) as raised,
+                contextlib.redirect_stdout(io.StringIO()) as printed,
+            ):
                 score.main([str(self.folder / word) if "." in word else word for word in words])
             self.assertIn(expected, str(raised.exception))
             self.assertEqual(printed.getvalue(), "")
@@ -176,7 +214,10 @@ class CommandTest(ScoreCase):
         self.files([*self.RUN, "t1 Q0 a 2 2.0 t"], self.QRELS)
         done = self.command("a.qrels", "a.run")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertEqual(done.stderr, "error: a.run: line 4: duplicate document a for query t1, first on line 1; expected each document once per query\n")
+        self.assertEqual(
+            done.stderr,
+            "error: a.run: line 4: duplicate document a for query t1, first on line 1; expected each document once per query\n",
+        )
 
     def test_help_names_every_option(self):
         done = self.command("--help")
@@ -189,7 +230,9 @@ class CommandTest(ScoreCase):
             self.skipTest("no /dev/full here")
         run, qrels = self.files(self.RUN, self.QRELS)
         with open("/dev/full", "w") as full:
-            done = subprocess.run([sys.executable, "-m", "harness", "score", qrels, run], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True)
+            done = subprocess.run(
+                [sys.executable, "-m", "harness", "score", qrels, run], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True
+            )
         self.assertEqual(done.returncode, 2)
         self.assertIn("No space left", done.stderr)
         self.assertNotIn("Traceback", done.stderr)
@@ -245,15 +288,38 @@ class PeerTest(ScoreCase):
         except ImportError:
             self.skipTest("pytrec_eval is not installed; the stored values of values.json are still checked")
         generator = random.Random(3)
-        names = {"nDCG@1": "ndcg_cut_1", "nDCG@10": "ndcg_cut_10", "nDCG": "ndcg", "P@5": "P_5", "R@10": "recall_10", "RR": "recip_rank",
-                 "Success@5": "success_5", "AP": "map", "AP@10": "map_cut_10"}
+        names = {
+            "nDCG@1": "ndcg_cut_1",
+            "nDCG@10": "ndcg_cut_10",
+            "nDCG": "ndcg",
+            "P@5": "P_5",
+            "R@10": "recall_10",
+            "RR": "recip_rank",
+            "Success@5": "success_5",
+            "AP": "map",
+            "AP@10": "map_cut_10",
+        }
         for _ in range(60):
-            ran = {f"q{query}": {f"d{document}": round(generator.random(), 1) for document in generator.sample(range(40), 25)} for query in range(4)}
-            judged = {f"q{query}": {f"d{document}": generator.choice((0, 0, 1, 2, 3)) for document in generator.sample(range(40), 12)} for query in range(4)}
-            run, qrels = self.files([f"{query} Q0 {document} 1 {value} t" for query, documents in ran.items() for document, value in documents.items()],
-                                    [f"{query} 0 {document} {value}" for query, documents in judged.items() for document, value in documents.items()])
+            ran = {
+                f"q{query}": {f"d{document}": round(generator.random(), 1) for document in generator.sample(range(40), 25)}
+                for query in range(4)
+            }
+            judged = {
+                f"q{query}": {f"d{document}": generator.choice((0, 0, 1, 2, 3)) for document in generator.sample(range(40), 12)}
+                for query in range(4)
+            }
+            run, qrels = self.files(
+                [
+                    f"{query} Q0 {document} 1 {value} t"
+                    for query, documents in ran.items()
+                    for document, value in documents.items()
+                ],
+                [f"{query} 0 {document} {value}" for query, documents in judged.items() for document, value in documents.items()],
+            )
             found = self.score(run, qrels, list(names))
-            peer = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.1,10", "ndcg", "P.5", "recall.10", "recip_rank", "success.5", "map", "map_cut.10"}).evaluate(ran)
+            peer = pytrec_eval.RelevanceEvaluator(
+                judged, {"ndcg_cut.1,10", "ndcg", "P.5", "recall.10", "recip_rank", "success.5", "map", "map_cut.10"}
+            ).evaluate(ran)
             for name, key in names.items():
                 self.assertAlmostEqual(found[name], sum(query[key] for query in peer.values()) / 4, delta=1e-9, msg=name)
 
@@ -263,7 +329,13 @@ class PeerTest(ScoreCase):
             self.skipTest(f"no public rankings at {folder}")
         keys = {"nDCG": "ndcg_cut", "P": "P", "R": "recall", "Success": "success"}
         names = {f"{family}@{k}": f"{key}_{k}" for family, key in keys.items() for k in (1, 3, 5, 10, 20, 50)}
-        for collection, run in (("cranfield", "minilm"), ("nfcorpus", "minilm"), ("scifact", "minilm"), ("trec-dl-2019", "tasb"), ("trec-dl-2020", "bm25")):
+        for collection, run in (
+            ("cranfield", "minilm"),
+            ("nfcorpus", "minilm"),
+            ("scifact", "minilm"),
+            ("trec-dl-2019", "tasb"),
+            ("trec-dl-2020", "bm25"),
+        ):
             stored = json.loads((folder / collection / "expected.json").read_text())["runs"][run]
             for useful, key in ((1, "mean"), (2, "mean_rel_level_2")):
                 if key in stored:

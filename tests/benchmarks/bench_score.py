@@ -51,14 +51,14 @@ def generate(folder, name):
             documents = generator.sample(range(9_000_000), depth + judged)
             run.writelines(run_lines(query, documents[:depth], generator))
             for document in generator.sample(documents, judged):
-                grade = int(generator.random() < .4) if few else generator.choices((0, 1, 2, 3), (60, 22, 12, 6))[0]
+                grade = int(generator.random() < 0.4) if few else generator.choices((0, 1, 2, 3), (60, 22, 12, 6))[0]
                 qrels.write(f"{query} 0 {document} {grade}\n")
 
 
 def run_lines(query, documents, generator):
     score = 60 + 20 * generator.random()
     for rank, document in enumerate(documents, 1):
-        score -= generator.expovariate(1) * 40 / len(documents) if generator.random() > .02 else 0
+        score -= generator.expovariate(1) * 40 / len(documents) if generator.random() > 0.02 else 0
         yield f"{query} Q0 {document} {rank} {score:.6f} system\n"
 
 
@@ -72,7 +72,11 @@ def tools(options):
             found[module] = [options.peers, "-c", program]
     program = shutil.which(options.trec_eval)
     if program:
-        found["trec_eval"] = [program, "-c", *(word for name in ("ndcg_cut", "P", "recall", "success") for word in ("-m", f"{name}.{KS}"))]
+        found["trec_eval"] = [
+            program,
+            "-c",
+            *(word for name in ("ndcg_cut", "P", "recall", "success") for word in ("-m", f"{name}.{KS}")),
+        ]
     else:
         print(f"{options.trec_eval} is not here: skipped", file=sys.stderr)
     return found
@@ -99,7 +103,9 @@ def measure(folder, name, found, rounds):
                 results[tool].append(result)
     for tool, column in results.items():
         ratios = [own / other for (own, _), (other, _) in zip(results["score"], column)]
-        print(f"{name:4}  {tool:12}  {median(cpu for cpu, _ in column):8.3f}  {median(ratios):11.2f}  {max(peak for _, peak in column):9.1f}")
+        print(
+            f"{name:4}  {tool:12}  {median(cpu for cpu, _ in column):8.3f}  {median(ratios):11.2f}  {max(peak for _, peak in column):9.1f}"
+        )
 
 
 def main():
