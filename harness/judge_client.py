@@ -7,6 +7,7 @@ Nothing but loopback is contacted unless that is allowed; no redirect is followe
 seconds, however slowly the server drips; a credential goes into one header and nowhere else.
 """
 
+import contextlib
 import http.client
 import json
 import socket
@@ -14,6 +15,7 @@ import threading
 import time
 import urllib.request
 from collections import namedtuple
+from functools import partial
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -164,10 +166,8 @@ class _Watch:
     def _end(self):
         self.ended = True
         if self._socket is not None:
-            try:
+            with contextlib.suppress(OSError):  # closed in the meantime
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # the plain one, also under TLS
-            except OSError:
-                pass  # closed in the meantime
 
     def __enter__(self):
         self._timer.start()
@@ -441,9 +441,9 @@ def _probe(judge, retries):
     """The strictest reply format that the server takes: it is asked for one token in each, in order."""
     options = judge.options._replace(max_tokens=1)
     for form in judge.api.formats:
-        path, payload = judge.api.request(judge.model, [{"role": "user", "content": "{}"}], judge.schema, options, form)
+        request = judge.api.request(judge.model, [{"role": "user", "content": "{}"}], judge.schema, options, form)
         try:
-            patiently(lambda: judge.server.fetch(path, payload), retries, stop=_is_about_format)
+            patiently(partial(judge.server.fetch, *request), retries, stop=_is_about_format)
             return form
         except NoVerdict as error:
             if not _is_about_format(error):
@@ -459,13 +459,14 @@ def _is_about_format(error):
 
 def patiently(call, retries, stop=lambda error: False):
     """Call until it succeeds, at most 1 + retries times, with pauses. Raises the last NoVerdict."""
-    for attempt in range(retries + 1):
+    for attempt in range(retries):
         try:
             return call()
         except NoVerdict as error:
-            if attempt == retries or not error.again or stop(error):
+            if not error.again or stop(error):
                 raise
             rest(error, attempt)
+    return call()
 
 
 def rest(error, attempt):

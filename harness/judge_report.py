@@ -293,13 +293,10 @@ def _change(before, after, names):
 
 def report_lines(report):
     """The report as lines of text."""
-    lines = [*_head_lines(report), "", *_matrix_lines(report), _interval_line(report["overall"]), "", *refusal_lines(report["refusals"], report["refusal_scores"])]
-    return (
-        lines
-        + _declined_lines(report["declined"])
-        + _retrieval_notes(report["retrieval"])
-        + _change_lines(report.get("changes"))
-    )
+    return [*_head_lines(report), "",
+            *_matrix_lines(report), _interval_line(report["overall"]), "",
+            *refusal_lines(report["refusals"], report["refusal_scores"]), *_declined_lines(report["declined"]),
+            *_retrieval_notes(report["retrieval"]), *_change_lines(report.get("changes"))]
 
 
 def _head_lines(report):

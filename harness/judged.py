@@ -161,10 +161,10 @@ ROW = {"id": (str, "a text"), "key": (str, "a text"), "type": (str, "a text"), "
        "verdict": ((dict, NOTHING), "an object or null"), "unjudged": ((str, NOTHING), "a reason or null"),
        "attempts": (list, "a list"), "judge": (dict, "an object")}
 ATTEMPT = {"reason": (str, "a text")}
-IDENTITY = {**{name: (str, "a text") for name in ("model", "api", "rubric", "rubric_sha256")},
-            **{name: ((str, NOTHING), "a text or null") for name in ("server", "digest", "generator")}}
+IDENTITY = {**dict.fromkeys(("model", "api", "rubric", "rubric_sha256"), (str, "a text")),
+            **dict.fromkeys(("server", "digest", "generator"), ((str, NOTHING), "a text or null"))}
 VERDICT = {
-    **{name: (int, "an integer 0 to 2") for name in SCORES},
+    **dict.fromkeys(SCORES, (int, "an integer 0 to 2")),
     "chunk": ((str, NOTHING), "a chunk's id or null"),
     "note": (str, "a text"),
 }

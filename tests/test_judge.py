@@ -338,9 +338,9 @@ class Resuming(JudgeCase):
         path = self.write("answers.jsonl", lines(answer("a")))
         first = read_answers(path, RUBRIC)
         journal = Journal(self.folder / "judged.jsonl", first, ["k"], {})
-        with mock.patch.object(journal, "_file", mock.Mock(write=mock.Mock(side_effect=OSError(28, "No space left on device")))):
-            with self.assertRaises(RecordError) as caught:
-                journal.append(first[0], "k", {"verdict": None, "attempts": [{"reason": "x"}], "prompt_tokens": None})
+        full = mock.Mock(write=mock.Mock(side_effect=OSError(28, "No space left on device")))
+        with mock.patch.object(journal, "_file", full), self.assertRaises(RecordError) as caught:
+            journal.append(first[0], "k", {"verdict": None, "attempts": [{"reason": "x"}], "prompt_tokens": None})
         journal.close()
         self.assertIn("No space left on device", str(caught.exception))
 
@@ -493,13 +493,13 @@ class Reports(JudgeCase):
 
     def test_gates_use_the_worst_case(self):
         path = self.write("judged.jsonl", lines(row("a", 2, 2), row("b", 2, 2), row("c")))
-        for options, status in (
+        for options, expected in (
             ([], 0),
             (["--min-faithfulness", 1.3], 0),
             (["--min-faithfulness", 1.4], 1),
             (["--min-relevance", 1.4], 1),
         ):
-            self.assertEqual(self.run_judge("report", path, *options)[0], status)
+            self.assertEqual(self.run_judge("report", path, *options)[0], expected)
         _, out, err = self.run_judge("report", path, "--min-relevance", 1.4)
         self.assertEqual(err, "below the floor: relevance: worst case 1.333, floor 1.4\n")
 

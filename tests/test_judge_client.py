@@ -26,8 +26,8 @@ class ClientCase(TestCase):
     def serve(self, *script, **how):
         return self.enterContext(JudgeServer(script, **how))
 
-    def judge(self, server, api="ollama", model=MODEL, seconds=20.0, options=Options(), retries=0, **how):
-        return connect(Server(server.url, seconds=seconds, **how), api, model, options, SCHEMA, retries=retries)
+    def judge(self, server, api="ollama", model=MODEL, seconds=20.0, options=None, retries=0, **how):
+        return connect(Server(server.url, seconds=seconds, **how), api, model, options or Options(), SCHEMA, retries=retries)
 
     def failure(self, step, api="ollama", seconds=None, **how):
         """The NoVerdict that one step of the server leads to; seconds is how long the client waits for it."""
@@ -139,7 +139,7 @@ class Misbehaviour(ClientCase):
         for api in ("ollama", "openai"):
             for shape in shapes:
                 with self.subTest(f"{api}: {shape}"):
-                    error = self.failure(lambda handler, payload: handler.send_json(shape), api)
+                    error = self.failure(lambda handler, payload, shape=shape: handler.send_json(shape), api)
                     self.assertIn(error.reason, ("server sent no reply", "server sent no JSON"))
 
     def test_an_error_with_status_200(self):
