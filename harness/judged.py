@@ -5,6 +5,7 @@
     Journal         judged.jsonl while it is written: appended line by line, whole again after a kill
 """
 
+import io
 import json
 import os
 import sys
@@ -246,7 +247,7 @@ class Journal:
         if os.path.lexists(path):
             self._take_over()
         self._write()
-        self._file = open(path, "ab", buffering=0)  # nothing is kept back, so a full disk is met once, and where it is handled
+        self._file = io.FileIO(path, "ab")  # nothing is kept back, so a full disk is met once, and where it is handled
 
     def _take_over(self):
         rows, whole = read_rows(self.path)
