@@ -76,7 +76,7 @@ def read_floors(path):
     value, _ = read_json(path)
     if not isinstance(value, dict):
         raise RecordError(f"{path}: top level: expected an object with {', '.join(sorted(KEYS))}, got {quote(value)}")
-    problems = [f"{path}: {key}: unknown key; expected one of {', '.join(sorted(KEYS))}" for key in value.keys() - KEYS]
+    problems = [f"{path}: {key}: unknown key; expected one of {', '.join(sorted(KEYS))}" for key in value if key not in KEYS]
     problems += [f"{path}: {key}: missing; it says what the floors were set on" for key in ("golden_sha256", "k", "questions")
                  if key not in value]
     types = value.get("types", {})
@@ -228,7 +228,8 @@ def floor_tests(path, evaluate):
     for group, name, _ in pairs_of(floors, floors["questions"]):
         def test(self, key=(group, name)):
             verdict = self.verdicts[key]
-            self.assertTrue(verdict.holds, verdict.message)
+            if not verdict.holds:
+                self.fail(verdict.message)
 
         label = "test_" + "".join(character if character.isalnum() else "_" for character in f"{group}_{name}")
         while hasattr(FloorTests, label):

@@ -162,7 +162,7 @@ class UserTests(Case):
         failures = self.outcome(0.81).failures
         self.assertEqual(len(failures), 1)
         self.assertIn("test_overall_hit", failures[0][0].id())
-        self.assertIn("hit dropped to 0.200 (floor 0.810)", failures[0][1])
+        self.assertEqual(failures[0][1].splitlines()[-1], "AssertionError: hit dropped to 0.200 (floor 0.810)")
 
 
 class Command(Case):
