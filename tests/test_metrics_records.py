@@ -48,22 +48,29 @@ def is_near(value, expected, tolerance):
     return value == expected
 
 
-class ValidRecords(TestCase):
-    def test_every_file_gives_its_values(self):
-        paths = sorted((DATA / "valid").glob("*.json"))
-        self.assertGreater(len(paths), 50)
-        for path in paths:
-            with self.subTest(path.name):
-                self.check(path)
+class DataFiles(TestCase):
+    """A file of tests/data at a time, each copied into a folder of its own and run there."""
 
-    def check(self, path):
-        expected = json.loads(path.with_suffix(".expected").read_text(encoding="utf-8"))
-        folder = self.folder / path.stem
-        folder.mkdir()
-        shutil.copy(path, folder)
+    def each(self, kind, least):
+        """(file name without suffix, its expectations, the new folder) of every file of a kind."""
+        paths = sorted((DATA / kind).glob("*.json"))
+        self.assertGreater(len(paths), least)
+        self.assertEqual({path.stem for path in paths}, {path.stem for path in (DATA / kind).glob("*.expected")})
+        for path in paths:
+            folder = self.folder / path.stem
+            folder.mkdir()
+            shutil.copy(path, folder)
+            yield path.stem, path.with_suffix(".expected").read_text(encoding="utf-8"), folder
+
+    def test_valid(self):
+        for name, text, folder in self.each("valid", 50):
+            with self.subTest(name):
+                self.check_values(name, json.loads(text), folder)
+
+    def check_values(self, name, expected, folder):
         status, report, notes = run_main("--directory", folder, "--write")
         self.assertEqual(status, 0, notes)
-        summary = json.loads((folder / f"{path.stem}-summary.json").read_text(encoding="utf-8"))
+        summary = json.loads((folder / f"{name}-summary.json").read_text(encoding="utf-8"))
         for place, formula in expected["values"].items():
             value = None if formula is None else eval(formula, NAMES)
             self.assertTrue(is_near(value_at(summary, place), value, 1e-11), f"{place}: {value_at(summary, place)}, not {formula}")
@@ -74,33 +81,23 @@ class ValidRecords(TestCase):
             self.assertIn(text, report + notes)
         self.assertEqual(run_main("--directory", folder)[0], 0)
 
-    def test_every_file_has_expectations(self):
-        for folder in ("valid", "invalid"):
-            records, expected = ({path.stem for path in (DATA / folder).glob(f"*.{kind}")} for kind in ("json", "expected"))
-            self.assertEqual(records, expected)
+    def test_invalid(self):
+        for name, text, folder in self.each("invalid", 100):
+            with self.subTest(name):
+                self.check_refusal(name, text.splitlines(), folder)
 
-
-class InvalidRecords(TestCase):
-    def test_every_file_is_refused_with_its_reasons(self):
-        paths = sorted((DATA / "invalid").glob("*.json"))
-        self.assertGreater(len(paths), 100)
-        for path in paths:
-            with self.subTest(path.name):
-                self.check(path)
-
-    def check(self, path):
-        folder = self.folder / path.stem
-        folder.mkdir()
-        shutil.copy(path, folder)
-        status, report, problems = run_main("--directory", folder, "--record", path.stem, "--write")
+    def check_refusal(self, name, texts, folder):
+        status, report, problems = run_main("--directory", folder, "--record", name, "--write")
         self.assertEqual((status, report), (2, ""))
-        self.assertEqual([entry.name for entry in folder.iterdir()], [path.name], "something was written")
-        for text in (path.name, *path.with_suffix(".expected").read_text(encoding="utf-8").splitlines()):
+        self.assertEqual([entry.name for entry in folder.iterdir()], [f"{name}.json"], "something was written")
+        for text in (f"{name}.json", *texts):
             self.assertIn(text, problems)
         for line in problems.splitlines():
             self.assertRegex(line, r"^(error: |and \d)")
             self.assertTrue(line.isprintable(), ascii(line))
 
+
+class Problems(TestCase):
     def test_every_problem_is_named(self):
         """The three faults of this record are reported together, each with its place."""
         value = json.loads(PANEL)
