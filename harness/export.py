@@ -9,7 +9,7 @@ for query q0001 is q0001-3-1 in every model, and an excluded position is a docum
 import os
 import sys
 
-from harness.runs import count_of
+from harness.source import count_of
 from metrics import EXCLUDED, Panel, RecordError, Table, load_record, quote, write_whole
 
 QRELS_HEADER = "query-id\tcorpus-id\tscore\n"  # BEIR's

@@ -9,7 +9,8 @@ import sys
 from hashlib import sha256
 from math import fsum
 
-from harness.runs import Source, count_of, rankings, some, text_of
+from harness.runs import rankings
+from harness.source import Source, count_of, some, text_of
 from metrics import RecordError, decode_utf8, parse_json, quote, write_whole
 
 
@@ -56,8 +57,8 @@ def read_texts(path, wanted):
             name = passage.get("_id", passage.get("id")) if isinstance(passage, dict) else None
             if not isinstance(name, str) or not isinstance(passage.get("text"), str):
                 raise RecordError(f'{place}: expected {{"_id": …, "text": …}}, both strings, got {quote(passage)}')
-            if name.encode() in wanted:
-                digests[name.encode()] = sha256(" ".join(passage["text"].split()).encode()).digest()
+            if (document := name.encode("utf-8", "surrogatepass")) in wanted:
+                digests[document] = sha256(" ".join(passage["text"].split()).encode("utf-8", "surrogatepass")).digest()
     return digests
 
 

@@ -6,7 +6,9 @@ What both bring together is what one would have read; whatever cannot be proved 
 import marshal
 import os
 
-from harness.runs import BLOCK, Unproven, prove
+from harness.columns import Unproven
+from harness.runs import prove
+from harness.source import BLOCK
 
 WORTHWHILE = 64 * 2**20  # bytes; a shorter file is read sooner than a second process has begun to pay
 

@@ -11,10 +11,11 @@ import json
 import os
 import sys
 
-from harness.measures import Scale, parse_measure
 from harness.files import read_text
-from harness.runs import (ABSTAINED, UNJUDGED, Source, count_of, mark, no_query_in_common, rankings, read_pairs, read_qrels,
-                          show, some, text_of)
+from harness.measures import Scale, parse_measure
+from harness.qrels import read_pairs, read_qrels
+from harness.runs import ABSTAINED, UNJUDGED, mark, no_query_in_common, rankings
+from harness.source import Source, count_of, show, some, text_of
 from metrics import MAX_GRADE, RecordError, parse_json, parse_record, read_json, write_whole
 
 REASONS = {UNJUDGED: "unjudged", ABSTAINED: "abstained"}

@@ -13,7 +13,9 @@ from math import fsum
 
 from harness.halves import in_halves
 from harness.measures import Scale, parse_measure
-from harness.runs import UNJUDGED, arrange, count_of, mark, no_query_in_common, printable, rankings, read_qrels, some, text_of
+from harness.qrels import read_qrels
+from harness.runs import UNJUDGED, arrange, mark, no_query_in_common, rankings
+from harness.source import count_of, printable, some, text_of
 from metrics import MAX_GRADE, RecordError
 
 # option -> (default or, for a choice, the choices with the default first; what it does). argparse takes longer to load

@@ -8,7 +8,7 @@ import shutil
 import threading
 from unittest import mock
 
-from harness import export, fuse, record, runs, score
+from harness import columns, export, fuse, qrels, record, runs, score, source
 from metrics import RecordError
 from tests import DATA, ROOT, TestCase
 
@@ -23,7 +23,7 @@ def outcome(path, **options):
 
 def qrels_outcome(path, max_grade=3):
     try:
-        return runs.read_qrels(path, max_grade)
+        return qrels.read_qrels(path, max_grade)
     except RecordError as error:
         return str(error)
 
@@ -98,7 +98,7 @@ class FastAndPlainTest(TestCase):
                 "depth": generator.choice((None, 1, 3, 10)),
                 "drop_self": generator.random() < 0.2,
             }
-            with mock.patch.object(runs, "BLOCK", generator.choice((40, 150, 4096))):
+            with mock.patch.object(source, "BLOCK", generator.choice((40, 150, 4096))):
                 found = outcome(path, **options)
             ways = [self.is_proved(path, way) for way in runs.FAST_WAYS]
             fast = [fast[0] + ways[0], fast[1] + (ways[1] and not ways[0])]
@@ -108,10 +108,10 @@ class FastAndPlainTest(TestCase):
         self.assertGreater(fast[1], 50, "too few of the files take the fast way for scattered lines")
 
     def is_proved(self, path, way):
-        with runs.Source(path) as source:
+        with source.Source(path) as opened:
             try:
-                return bool(list(way(source, False)))
-            except runs.Unproven:
+                return bool(list(way(opened, False)))
+            except columns.Unproven:
                 return False
 
     def test_qrels(self):
@@ -145,18 +145,18 @@ class FastAndPlainTest(TestCase):
             if width == 3 and generator.random() < 0.5:
                 lines.insert(0, "query-id\tcorpus-id\tscore")
             path.write_text("\n".join(lines) + generator.choice(("\n", "", "\n\n")))
-            with mock.patch.object(runs, "BLOCK", generator.choice((30, 4096))):
+            with mock.patch.object(source, "BLOCK", generator.choice((30, 4096))):
                 found = qrels_outcome(path)
             fast += self.is_fast_qrels(path)
-            with mock.patch.object(runs, "_fast_qrels", mock.Mock(side_effect=runs.Unproven)):
+            with mock.patch.object(qrels, "_fast_qrels", mock.Mock(side_effect=columns.Unproven)):
                 self.assertEqual(found, qrels_outcome(path), (case, path.read_bytes()))
         self.assertGreater(fast, 250, "too few of the files take the fast way for this test to say anything")
 
     def is_fast_qrels(self, path):
-        with runs.Source(path) as source:
+        with source.Source(path) as opened:
             try:
-                return bool(runs._fast_qrels(source, 3))
-            except runs.Unproven:
+                return bool(qrels._fast_qrels(opened, 3))
+            except columns.Unproven:
                 return False
 
 
@@ -200,12 +200,12 @@ class SourceTest(TestCase):
         self.assert_refused(self.write("wide.run", self.TEXT.decode().encode("utf-16")), "UTF-16")
         self.assert_refused(self.write("empty.run", b""), "no results")
         self.assert_refused(self.write("blank.run", b"\n \n\t\n"), "no results")
-        self.assert_refused(self.write("long.run", b"q Q0 " + b"d" * (runs.LONGEST_LINE + runs.BLOCK)), "a line of more than")
+        self.assert_refused(self.write("long.run", b"q Q0 " + b"d" * (source.LONGEST_LINE + source.BLOCK)), "a line of more than")
         self.assert_refused(self.write("binary.run", bytes(range(256)) * 4), "line 1")
 
     def test_a_file_that_changes_while_it_is_read(self):
         path = self.write("a.run", self.TEXT)
-        with mock.patch.object(runs, "BLOCK", 500), self.assertRaises(RecordError) as raised:
+        with mock.patch.object(source, "BLOCK", 500), self.assertRaises(RecordError) as raised:
             for _ in runs.rankings(path):
                 with open(path, "ab") as file:
                     file.write(b"q99 Q0 d 1 1.0 t\n")
@@ -248,8 +248,8 @@ class FormatsTest(TestCase):
         path = self.write("a.json", json.dumps({"q1": {"a": 1, "b": 2.5, "c": 2.5}, "q2": {"x": -1}}))
         self.assertEqual(outcome(path), {b"q1": ([b"c", b"b", b"a"], [2.5, 2.5, 1.0]), b"q2": ([b"x"], [-1.0])})
         self.assertEqual(outcome(path, ties="input")[b"q1"][0], [b"b", b"c", b"a"])
-        qrels = self.write("qrels.json", '{"q1": {"a": 1, "b": -1}}')
-        found = runs.read_qrels(qrels)
+        self.assertEqual(outcome(self.write("b.gz", gzip.compress(path.read_bytes()))), outcome(path))
+        found = qrels.read_qrels(self.write("qrels.json", '{"q1": {"a": 1, "b": -1}}'))
         self.assertEqual(found.judged, {b"q1": {b"a": 1, b"b": 0}})
         self.assertIn("1 negative grade", found.warnings[0])
 
@@ -263,12 +263,19 @@ class FormatsTest(TestCase):
             ('{"q": {"d": 1, "d": 2}}', "duplicate"),
             ('{"q": {"d": true}}', "expected a number"),
             ("{", "line 1"),
+            ('{"q": {"d": 1' + "0" * 350 + "}}", "expected a number"),
         ):
             found = outcome(self.write("a.json", text))
             self.assertIsInstance(found, str, text)
             self.assertIn(expected, found)
         for text, expected in (('{"q": {"d": 1.5}}', "integer"), ('{"q": {"d": 4}}', "0..3")):
             self.assertIn(expected, qrels_outcome(self.write("q.json", text)))
+
+    def test_a_lone_surrogate_in_an_id_is_named_where_it_cannot_be_written(self):
+        found = outcome(self.write("a.json", '{"q": {"\\ud800": 1}}'))
+        document = found[b"q"][0][0]
+        with self.assertRaises(RecordError):
+            source.text_of(document, "a.json")
 
     def test_ms_marco(self):
         path = self.write("a.tsv", "7\td1\t2\n7\td2\t1\n8\td1\t1\n")
@@ -277,7 +284,7 @@ class FormatsTest(TestCase):
         self.assertIn("3 fields", outcome(self.write("a.tsv", "7 Q0 d1 1 1.5 t\n"), marco=True))
 
     def test_warnings_of_qrels(self):
-        found = runs.read_qrels(self.write("a.qrels", "1 0 a 1\n1 0 a 1\n1 0 b -2\n1 0 c -1\n"))
+        found = qrels.read_qrels(self.write("a.qrels", "1 0 a 1\n1 0 a 1\n1 0 b -2\n1 0 c -1\n"))
         self.assertEqual(found.judged, {b"1": {b"a": 1, b"b": 0, b"c": 0}})
         self.assertEqual(len(found.warnings), 2)
         self.assertIn("1 judgment repeated alike", found.warnings[0])
@@ -285,7 +292,7 @@ class FormatsTest(TestCase):
 
     def test_an_id_that_is_no_utf8_is_named(self):
         with self.assertRaises(RecordError) as raised:
-            runs.text_of(b"caf\xe9", "a.run")
+            source.text_of(b"caf\xe9", "a.run")
         self.assertIn("caf\\xe9", str(raised.exception))
 
     def test_the_stated_example_files_are_read(self):

@@ -1,0 +1,182 @@
+"""Reads judgments: TREC's four columns, BEIR's three, ranx JSON, and pairs without grades.
+
+    read_qrels(path)  -> Qrels  every judgment: {query: {document: grade}}
+    read_pairs(path)  -> {query: {documents}}
+
+Ids are bytes exactly as they stand in the file. Well-formed files are read in columns, all others line by line, with the same
+result; a test compares both.
+"""
+
+from collections import namedtuple
+from itertools import islice
+
+from harness.columns import Unproven, columns, spaced, stretches
+from harness.source import Source, count_of, found_fields, show
+from metrics import MAX_GRADE, RecordError
+
+QRELS_COLUMNS = "4 fields (qid iter docid grade) or 3 (BEIR: query-id corpus-id score)"
+BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
+
+# judged: {query: {document: grade}}, in file order; a negative grade is kept as 0 and counted in a warning
+Qrels = namedtuple("Qrels", "name judged warnings")
+
+
+def read_qrels(path, max_grade=3):
+    """The judgments of a qrels file: TREC's four columns, BEIR's three with or without header, or ranx JSON.
+
+    A judgment that stands there twice alike is counted in a warning. Raises RecordError that names the line for a
+    wrong number of columns, a grade that is no integer or over max_grade, and two different grades of one pair.
+    """
+    with Source(path) as source:
+        if source.is_json():
+            return _json_qrels(source, max_grade)
+        try:
+            return Qrels(source.name, _fast_qrels(source, max_grade), [])
+        except Unproven:
+            source.rewind()
+            return _line_qrels(source, max_grade)
+
+
+class _Heads(dict):
+    """The query that begins a line of qrels, by the token that holds it and the grade before it: b"2\\nq7", each split once.
+
+    `grades` holds the grade of each such token.
+    """
+
+    def __init__(self, max_grade):
+        self.grades, self.known = {}, {str(grade).encode(): grade for grade in range(max_grade + 1)}
+
+    def __missing__(self, token):
+        grade, line_feed, query = token.partition(b"\n")
+        if not (line_feed and query and grade in self.known):
+            raise Unproven
+        self.grades[token] = self.known[grade]
+        self[token] = query
+        return query
+
+
+def _fast_qrels(source, max_grade):
+    """{query: {document: grade}} of well-formed qrels, in any order of lines. Raises Unproven for all others."""
+    judged, heads, width = {}, _Heads(max_grade), 0
+    for block in source.blocks():
+        block = spaced(block)
+        if not width:
+            fields = block[:block.index(b"\n")].split(b" ")
+            width = len(fields)
+            if [field.lower() for field in fields] == BEIR_HEADER:
+                block = block[block.index(b"\n") + 1:]
+        if block:
+            for query, documents, grades in _judgments(block, width, heads):
+                known = judged.setdefault(query, {})
+                before = len(known)
+                known.update(zip(documents, grades))
+                if len(known) - before != len(documents):
+                    raise Unproven  # a pair that is judged twice
+    if not judged:
+        raise Unproven
+    return judged
+
+
+def _judgments(block, width, heads):
+    """(query, documents, grades) of each stretch of lines of one query in a block of qrels."""
+    if not 3 <= width <= 4:
+        raise Unproven
+    tokens = columns(block, width)
+    documents = tokens[width - 2::width - 1]
+    if not (all(documents) and (width == 3 or all(tokens[1::3]))):
+        raise Unproven
+    ends = tokens[::width - 1]
+    ends[0] = b"0\n" + ends[0]  # as if a line stood before the first one, and one after the last
+    ends[-1] += b"\n-"
+    queries = list(map(heads.__getitem__, ends))
+    grades = list(map(heads.grades.__getitem__, islice(ends, 1, None)))
+    queries.pop()
+    for start, end in stretches(queries):
+        yield queries[start], documents[start:end], grades[start:end]
+
+
+def _line_qrels(source, max_grade):
+    judged, first, repeats, negatives, width = {}, {}, [], 0, 0
+    for number, fields in source.lines():
+        if not width:
+            width = 3 if len(fields) == 3 else 4
+            if [field.lower() for field in fields] == BEIR_HEADER:
+                continue
+        place = f"{source.name}: line {number}"
+        if len(fields) != width:
+            expected = QRELS_COLUMNS if width == 4 else "3 fields (query-id corpus-id score), as in the lines before"
+            raise RecordError(f"{place}: expected {expected}, got {found_fields(fields, width)}")
+        query, document, grade = fields[0], fields[-2], parse_grade(fields[-1], max_grade, place)
+        negatives += grade < 0
+        documents = judged.setdefault(query, {})
+        if document in documents:
+            if documents[document] != max(grade, 0):
+                raise RecordError(f"{place}: query {show(query)}, document {show(document)}: grade {grade} here,"
+                                  f" {documents[document]} on line {first[query, document]}; expected one judgment of the pair")
+            repeats.append((query, document))
+        documents[document] = max(grade, 0)
+        first.setdefault((query, document), number)
+    if not judged:
+        raise RecordError(f"{source.name}: no judgments; expected lines of {QRELS_COLUMNS}")
+    return Qrels(source.name, judged, _qrels_warnings(source.name, repeats, negatives))
+
+
+def parse_grade(token, max_grade, place):
+    """A grade: an integer up to max_grade. Raises RecordError with the place."""
+    digits = token[1:] if token[:1] in (b"-", b"+") else token
+    if not digits.isdigit() or len(digits) > 9:
+        raise RecordError(f"{place}: expected an integer as grade, got {show(token)}")
+    if int(token) > max_grade:
+        raise RecordError(f"{place}: expected a grade in 0..{max_grade}, got {show(token)};"
+                          f" --max-grade allows grades up to {MAX_GRADE}")
+    return int(token)
+
+
+def _qrels_warnings(name, repeats, negatives):
+    warnings = []
+    if repeats:
+        query, document = repeats[0]
+        warnings.append(f"{name}: {count_of(len(repeats), 'judgment')} repeated alike, counted once;"
+                        f" the first is query {show(query)}, document {show(document)}")
+    if negatives:
+        warnings.append(f"{name}: {count_of(negatives, 'negative grade')}, counted as grade 0: no gain, not relevant")
+    return warnings
+
+
+def _json_qrels(source, max_grade):
+    judged, negatives = {}, 0
+    for query, document, grade in json_pairs(source):
+        if type(grade) is not int or grade > max_grade:
+            expected = f"a grade in 0..{max_grade}" if type(grade) is int else "an integer as grade"
+            raise RecordError(f"{source.name}: query {show(query)}, document {show(document)}: expected {expected}, got {grade}")
+        negatives += grade < 0
+        judged.setdefault(query, {})[document] = max(grade, 0)
+    return Qrels(source.name, judged, _qrels_warnings(source.name, [], negatives))
+
+
+def json_pairs(source):
+    """(query, document, number) of a ranx JSON file, {query: {document: number}}; ids as bytes."""
+    from metrics import decode_utf8, parse_json, quote
+
+    content = parse_json(decode_utf8(source.read(), source.name), source.name)
+    if not isinstance(content, dict) or not content:
+        raise RecordError(f"{source.name}: top level: expected an object {{query: {{document: number}}}}, got {quote(content)}")
+    for query, documents in content.items():
+        if not isinstance(documents, dict):
+            raise RecordError(f"{source.name}: query {query}: expected an object {{document: number}}, got {quote(documents)}")
+        for document, number in documents.items():
+            if type(number) not in (int, float) or abs(number) > 1e308:
+                raise RecordError(f"{source.name}: query {query}, document {document}: expected a number, got {quote(number)}")
+            yield query.encode("utf-8", "surrogatepass"), document.encode("utf-8", "surrogatepass"), number
+
+
+def read_pairs(path):
+    """{query: {documents}} of a file of pairs: qid docid, or the columns of qrels, whose grades are not looked at."""
+    pairs = {}
+    with Source(path) as source:
+        for number, fields in source.lines():
+            if not 2 <= len(fields) <= 4:
+                raise RecordError(f"{source.name}: line {number}: expected a pair (qid docid) or the columns of qrels,"
+                                  f" got {found_fields(fields, 4)}")
+            pairs.setdefault(fields[0], set()).add(fields[2 if len(fields) == 4 else 1])
+    return pairs
