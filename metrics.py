@@ -219,7 +219,8 @@ def load_record(path):
 def parse_record(value, name, sha256=""):
     """The record in a parsed JSON value. Raises RecordError that lists every problem, each with its place."""
     reader, blocks = _Reader(), {}
-    for path, block in find_blocks(reader.object(value, "top level"), name):
+    found, unused = find_blocks(reader.object(value, "top level"), name)
+    for path, block in found:
         place = ".".join(path)
         read = reader.panel if _is_panel(block) else reader.checks if "checks" in block else reader.table
         blocks[place] = read(block, place)
@@ -227,6 +228,7 @@ def parse_record(value, name, sha256=""):
             reader.name(key, place or "top level", "a section name")
             reader.expect("." not in key and key != "signature", place, "section names without dots, and not signature", key)
     reader.name(os.path.basename(name), "file name", "a name")
+    reader.warnings += [f"{'.'.join(path)}: not used: no panel, public table or checks in it" for path in unused]
     if not blocks and not reader.problems:
         reader.problems.append("no panel, public table or checks in it; expected at least one of them")
     if reader.problems:
@@ -235,17 +237,19 @@ def parse_record(value, name, sha256=""):
 
 
 def find_blocks(value, name):
-    """The (path, object) of every block in a record: panels, public tables, checks. Any other object is a section to walk into."""
-    sections, found = [((), value)], []
+    """([(path, object)] of every block in a record, paths of what holds none); any object that is no block is a section to walk into."""
+    sections, found, unused = [((), value)], [], []
     while sections:
         path, section = sections.pop()
-        if _is_panel(section) or section.keys() & {"datasets", "measure", "checks"}:
+        if isinstance(section, dict) and (_is_panel(section) or section.keys() & {"datasets", "measure", "checks"}):
             found.append((path, section))
-        else:
-            sections += [((*path, key), member) for key, member in reversed(section.items()) if isinstance(member, dict)]
+        elif isinstance(section, dict) and path[-1:] != ("about",):
+            sections += [((*path, key), member) for key, member in reversed(section.items()) if isinstance(member, (dict, list))]
+        unused += [path] * (path[-1:] != ("about",))
         if len(path) > 100:
             raise RecordError(f"{name}: nested too deeply: expected sections at most 100 deep")
-    return found
+    walked = {path[:length] for path, _ in found for length in range(len(path) + 1)}
+    return found, [path for path in unused if path not in walked and path[:-1] in walked]
 
 
 def _is_panel(value):
@@ -1077,7 +1081,7 @@ def load_records(directory, names=()):
                 if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
                     raise RecordError(f"{path}: cannot be read: expected a file, got a pipe or a device")  # which could wait for ever
                 value, sha256 = read_json(path) if not names or name in names else ({}, "")
-                if name in names or isinstance(value, dict) and find_blocks(value, path):
+                if name in names or isinstance(value, dict) and find_blocks(value, path)[0]:
                     records.append((path, parse_record(value, path, sha256)))
                 elif not names:
                     notes.append(f"{path}: skipped: no panel, public table or checks in it")

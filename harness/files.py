@@ -62,7 +62,8 @@ class Progress:
             self.last = now
             rate = self.done / (now - self.start)
             left = (self.total - self.done) / rate
-            sys.stderr.write(f"\r{self.done:,} of {self.total:,} {self.what}, {rate:,.0f}/s, {left:,.0f} s left \x1b[K")
+            pace = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+            sys.stderr.write(f"\r{self.done:,} of {self.total:,} {self.what}, {pace}/s, {left:,.0f} s left \x1b[K")
             sys.stderr.flush()
 
     def __exit__(self, *_):
