@@ -244,7 +244,7 @@ class PanelAddress:
         return [f"{pair['candidate']}-{pair['base']}" for pair in self.scope["comparisons"]]
 
     def find_pair(self, words):
-        """(the comparison that the first words name as CANDIDATE-BASE or CANDIDATE - BASE, the words after it), or (None, words)."""
+        """(the comparison that the first words name, the words after it), or (None, words)."""
         return find_pair(self.scope["comparisons"], words)
 
 
@@ -256,14 +256,15 @@ def find_pair(comparisons, words):
         return spaced[0], words[3:]
     joined = [pair for pair in comparisons if texts[:1] == [f"{pair['candidate']}-{pair['base']}"]]
     if len(joined) > 1:
-        raise AddressError(f"{metrics.quote(texts[0])} could be two comparisons; write CANDIDATE - BASE with spaces around the minus")
+        raise AddressError(f"{metrics.quote(texts[0])} could be two comparisons; write CANDIDATE - BASE with spaces")
     return (joined[0], words[1:]) if joined else (None, words)
 
 
 def no_more(words):
     """Refuse words at the end of an address."""
     if words:
-        raise AddressError(f"{metrics.quote(' '.join(word.text for word in words))}: nothing is expected after the rest of the address")
+        rest = " ".join(word.text for word in words)
+        raise AddressError(f"{metrics.quote(rest)}: nothing is expected after the rest of the address")
 
 
 def resolve_table(table, summary, words):
@@ -273,7 +274,8 @@ def resolve_table(table, summary, words):
         transposed = any(word == Word("transposed") for word in rest)
         models = [choose(word, table.models, "model") for word in rest if word != Word("transposed")] or list(table.models)
         if first.text == "model-index":
-            return Results({model: [(name, table.measure.lower(), block["means"][model]) for name, block in summary["datasets"].items()
+            return Results({model: [(name, table.measure.lower(), block["means"][model]) for name,
+                                    block in summary["datasets"].items()
                                     if model in block["means"]] for model in models})
         kept = tuple(pair for pair in table.comparisons if set(pair) <= set(models))
         rows = metrics.table_rows(table._replace(models=tuple(models), comparisons=kept), summary)
@@ -358,7 +360,7 @@ def quoted(name):
 
 
 def names_of(panel):
-    """How the models of a panel may be called in a table: by key, and by the name and the last part of the name of their identity."""
+    """How the models of a panel may be called in a table: by key, by their identity's name, by the last part of that name."""
     called = {}
     for model, identity in panel.models.items():
         name = identity.get("name")

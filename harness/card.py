@@ -104,7 +104,8 @@ class Card:
                 self.read_region(*opened, marker)
                 opened = None
             elif marker.close:
-                self.problem(marker.start, "/metrics closes nothing; a region opens with metrics: ADDRESS table, and a number needs no closing")
+                self.problem(marker.start,
+                             "/metrics closes nothing; a region opens with metrics: ADDRESS table, and a number needs no closing")
             else:
                 opened = self.read_open(marker, opened)
         if opened:
@@ -113,13 +114,15 @@ class Card:
     def read_open(self, marker, opened):
         """Read a marker that is not a closing one; gives the region that is open after it."""
         if opened:
-            self.problem(marker.start, f"a marker inside the region that opens in line {self.line(opened[0].start)}; close that one first")
+            self.problem(marker.start,
+                         f"a marker inside the region that opens in line {self.line(opened[0].start)}; close that one first")
             return opened
         found = self.resolve(marker)
         if isinstance(found, Value):
             self.read_number(marker, found)
         elif isinstance(found, Results):
-            self.problem(marker.start, "a model-index stands in the front matter, between # metrics: ADDRESS model-index and # /metrics")
+            self.problem(marker.start,
+                         "a model-index stands in the front matter, between # metrics: ADDRESS model-index and # /metrics")
         return (marker, found) if isinstance(found, Rows) or found is None and has_word(marker.address, "table") else None
 
     def read_number(self, marker, value):
@@ -141,7 +144,8 @@ class Card:
             self.edits.append(Edit(printed.start, end, text))
             text += self.text[end:printed.shown_end]
             exact = f" ({unrounded(value)})" * (unrounded(value) != text)
-            self.find(printed.start, f"printed {printed.shown}, but {' '.join(marker.address.split())} gives {text}{exact}{hint(printed, value)}")
+            address = " ".join(marker.address.split())
+            self.find(printed.start, f"printed {printed.shown}, but {address} gives {text}{exact}{hint(printed, value)}")
 
     def read_region(self, opening, found, closing):
         """Compare the table of a region with the record's; found is None where the address is wrong."""
@@ -156,7 +160,8 @@ class Card:
         elif found:
             self.tables += 1
             lines = rendered(found.rows)
-            rows = [[unwrapped(line[start:end]) for start, end in cell_spans(line, 0, len(line))] for line in (lines[0], *lines[2:])]
+            rows = [[unwrapped(line[start:end]) for start, end in cell_spans(line, 0, len(line))]
+                    for line in (lines[0], *lines[2:])]
             address = " ".join(opening.address.split())
             if not tables:
                 self.fill(opening, closing, lines, re.sub(r"[^\s>]", " ", before))
@@ -194,7 +199,8 @@ class Card:
                 at = column if heads == rows[0] else heads.index(rows[0][column])
                 start, text = cells[at] if at < len(cells) else (cells[-1][0], "")
                 if text != row[column]:
-                    yield start, f"printed {text or 'nothing'}, but {row[0] or 'the head'}, {rows[0][column]} is {row[column] or 'empty'}"
+                    yield start, (f"printed {text or 'nothing'}, but {row[0] or 'the head'}, {rows[0][column]} is "
+                                  f"{row[column] or 'empty'}")
 
     # The front matter: model-index
 
@@ -242,7 +248,8 @@ class Card:
                 self.find(opening.start, f"the model-index has {len(old)} lines, but {opening.address} gives {len(new)}")
             for at, (was, line) in enumerate(zip(old, new)) if len(old) == len(new) else ():
                 if was.rstrip() != line:
-                    self.findings.append(Finding(self.line(start) + at, f"printed {was.strip()}, but {opening.address} gives {line.strip()}"))
+                    self.findings.append(Finding(self.line(start) + at,
+                                                 f"printed {was.strip()}, but {opening.address} gives {line.strip()}"))
 
     # Results
 
@@ -256,7 +263,8 @@ class Card:
 
     def counts(self):
         """How much of the card is marked, in words."""
-        return f"{self.numbers:,} marked number{'s' * (self.numbers != 1)} and {self.tables:,} marked table{'s' * (self.tables != 1)}"
+        return (f"{self.numbers:,} marked number{'s' * (self.numbers != 1)} and "
+                f"{self.tables:,} marked table{'s' * (self.tables != 1)}")
 
 
 def read_card(path):
@@ -284,7 +292,8 @@ def unwrapped(cell):
 
 def shape_differences(texts, rows):
     """What lacks of the rows and columns of a table, and what is too many, in words."""
-    for what, old, new in (("column", texts[0], rows[0]), ("row", [row[0] for row in texts[1:] if row], [row[0] for row in rows[1:]])):
+    for what, old, new in (("column", texts[0], rows[0]), ("row", [row[0] for row in texts[1:] if row],
+                                                           [row[0] for row in rows[1:]])):
         lacking, extra = [name for name in new if name not in old], [name for name in old if name not in new]
         if lacking:
             yield f"{what}s that lack: {', '.join(lacking)}"
@@ -340,7 +349,7 @@ def main(argv):
     import argparse
 
     parser = argparse.ArgumentParser(prog="python -m harness card", description="Tie the numbers of a model card to the records.",
-                                     epilog="Exit status: 0 all as the records give it (or updated), 1 a number is not, 2 bad input or usage.")
+                                     epilog="Exit status: 0 all as the records give it (or updated), 1 not, 2 bad input.")
     parser.add_argument("action", choices=("check", "update"))
     parser.add_argument("cards", nargs="+", metavar="CARD", help="Markdown files")
     parser.add_argument("--directory", metavar="DIR", help="the records (default: records, or this folder)")

@@ -2,20 +2,19 @@
 
     python -m harness diff OLD.json NEW.json
 
-A record holds grades and no passages, so whether a changed grade at a rank is the same passage labelled anew or another passage can't always
-be known. The rule is in `changed_part`, and harness/docs/diff.md says what follows from it.
+A record holds grades and no passages, so whether a changed grade at a rank is the same passage labelled anew or another
+passage can't always be known. The rule is in `changed_part`, and harness/docs/diff.md says what follows from it.
 """
 
-from collections import Counter
 from itertools import compress
 from math import fsum
 from operator import and_
 from typing import NamedTuple
 
 import metrics
+from harness.diff_text import PARTS, lines_of
 from metrics import EXCLUDED, Panel, RecordError, Table, quote
 
-PARTS = ("population", "label", "ranking", "ideal", "scale")
 SETTINGS = ("depth", "cutoffs", "max_grade", "useful", "gain", "comparisons", "tolerance")
 
 
@@ -27,7 +26,7 @@ class Shared(NamedTuple):
 
 
 class Move(NamedTuple):
-    """How one metric of one model moved, and by which part; whole is the sum of the parts, None where it is undefined in a version."""
+    """How one metric of one model moved, and by which part; whole, the sum of the parts, is None where a version lacks it."""
 
     model: str
     metric: str
@@ -67,8 +66,8 @@ def changed_part(old, new, old_counts, new_counts):
     """What a changed ranking of grades says: (ranking after the labels changed, whether the rest is a changed ranking).
 
     Without passage ids this is a rule, not knowledge. Where the reference has as many passages of each grade as before, or the
-    ranking shows the same grades in another order, the ranking changed. Otherwise labels changed at the ranks that both have, and a
-    change of length is a changed ranking.
+    ranking shows the same grades in another order, the ranking changed. Otherwise labels changed at the ranks that both have,
+    and a change of length is a changed ranking.
     """
     if old == new or old_counts == new_counts or sorted(old) == sorted(new):
         return old, old != new
@@ -79,7 +78,8 @@ def changed_part(old, new, old_counts, new_counts):
 def relabelled(pair):
     """The old rankings with the new labels, as far as changed_part finds labels changed."""
     return {model: tuple(changed_part(*columns)[0] for columns in zip(pair.old.rankings[model], pair.new.rankings[model],
-                                                                      pair.old.counts, pair.new.counts)) for model in pair.old.models}
+                                                                      pair.old.counts, pair.new.counts))
+            for model in pair.old.models}
 
 
 def shared_selected(pair):
@@ -93,8 +93,8 @@ def shared_selected(pair):
 def stages(old, new, members):
     """(part, panel, members) of each step from the old panel to the new one; members(panel) gives 1 or 0 per query.
 
-    Queries that are in one version only go first and come last; between that the labels change, then the rankings, then the reference
-    (the ideal and the known useful passages), then the scale of grades. The parts telescope, so that they sum to the whole.
+    Queries that are in one version only go first and come last; between that the labels change, then the rankings, then the
+    reference (the ideal and the known useful passages), then the scale of grades. The parts telescope: they sum to the whole.
     """
     pair = shared(old, new)
     stay = list(map(and_, members(pair.old), members(pair.new)))
@@ -103,7 +103,8 @@ def stages(old, new, members):
     referred = ranked._replace(counts=pair.new.counts)
     scaled = referred._replace(max_grade=new.max_grade, useful=new.useful, gain=new.gain, gains=new.gains)
     yield "", old, members(old)
-    for part, panel in (("population", pair.old), ("label", labelled), ("ranking", ranked), ("ideal", referred), ("scale", scaled)):
+    for part, panel in (("population", pair.old), ("label", labelled), ("ranking", ranked), ("ideal", referred),
+                        ("scale", scaled)):
         yield part, with_gains(panel, old, new), stay
     yield "population", new, members(new)
 
@@ -196,7 +197,8 @@ def selected_of(panel, model):
 
 def reasons_differ(old, new):
     """Whether a position that is excluded in both versions has another reason; by query and not by its place in the file."""
-    own = [{(model, panel.ids[index], rank): reason for (model, index, rank), reason in panel.reasons.items()} for panel in (old, new)]
+    own = [{(model, panel.ids[index], rank): reason for (model, index, rank), reason in panel.reasons.items()}
+           for panel in (old, new)]
     return any(own[1].get(position, reason) != reason for position, reason in own[0].items())
 
 
@@ -220,13 +222,16 @@ def changed_rankings(pair):
     for model in pair.old.models:
         for query, old, new in zip(pair.old.ids, later[model], pair.new.rankings[model]):
             if old != new:
-                first = next((rank for rank, (was, now) in enumerate(zip(old, new), 1) if was != now), min(len(old), len(new)) + 1)
+                first = next((rank for rank, (was, now) in enumerate(zip(old, new), 1) if was != now),
+                             min(len(old), len(new)) + 1)
                 yield {"query": query, "model": model, "first_rank": first, "old_length": len(old), "new_length": len(new)}
 
 
 def reference_report(pair):
-    """What changed in the reference: pairs, and queries whose counts grew with every old grade kept, or not. A grade 0 that a version leaves
-    uncounted is not compared."""
+    """What changed in the reference: pairs, and the queries whose counts changed, with every old grade kept or not.
+
+    A grade 0 that a version leaves uncounted is not compared.
+    """
     report = {"old_pairs": 0, "new_pairs": 0, "expanded": [], "not_kept": []}
     for query, old, new in zip(pair.old.ids, pair.old.counts, pair.new.counts):
         top = max(len(old), len(new))
@@ -241,7 +246,7 @@ def reference_report(pair):
 
 
 def table_report(old, new):
-    """What changed in a public table. Its scores have no query ids, so that they are compared only where their number is the same."""
+    """What changed in a public table. Its scores have no query ids: they are compared only where their number is the same."""
     datasets, summaries = {}, [metrics.summarize_table(own)["datasets"] for own in (old, new)]
     for name in dict.fromkeys([*old.datasets, *new.datasets]):
         if name not in old.datasets or name not in new.datasets:
@@ -256,14 +261,16 @@ def table_report(old, new):
                     models[model]["scores_changed"] = sum(map(float.__ne__, map(float, before[model]), map(float, after[model])))
         if was != now or models:
             datasets[name] = {"change": "changed", "queries": [was, now], "models": models}
-    settings = {key: [getattr(old, key), getattr(new, key)] for key in ("measure", "models", "comparisons") if getattr(old, key) != getattr(new, key)}
+    settings = {key: [getattr(old, key), getattr(new, key)] for key in ("measure", "models", "comparisons")
+                if getattr(old, key) != getattr(new, key)}
     return {"settings": settings, "datasets": datasets}
 
 
 def checks_report(old, new):
     """What changed in checks: the verdicts of both versions, None where one lacks the check."""
     names = dict.fromkeys([*old.checks, *new.checks])
-    both = {name: [metrics.check_verdict(*own.checks[name]) if name in own.checks else None for own in (old, new)] for name in names}
+    both = {name: [metrics.check_verdict(*own.checks[name]) if name in own.checks else None for own in (old, new)]
+            for name in names}
     return {"checks": {name: pair for name, pair in both.items() if old.checks.get(name) != new.checks.get(name)}}
 
 
@@ -281,7 +288,8 @@ def is_change(report):
     if "grades" not in report:
         return any(report.values())
     queries, models = report["queries"], report["models"]
-    return bool(report["settings"] or any(models.values()) or any(queries[key] for key in ("added", "removed", "order", "type", "selected"))
+    return bool(report["settings"] or any(models.values()) or any(queries[key]
+                                                                  for key in ("added", "removed", "order", "type", "selected"))
                 or report["grades"] or report["rankings"] or report["reference"]["expanded"] or report["reference"]["not_kept"]
                 or report["reasons"])
 
@@ -303,7 +311,8 @@ def keep_metrics(reports, wanted):
     """Leave in the reports only the metrics that are wanted; all where none is named."""
     for report in reports.values():
         if wanted and "metrics" in report:
-            report["metrics"] = [row for row in report["metrics"] if any(row["metric"] == metric and k in (None, row["cutoff"]) for metric, k in wanted)]
+            report["metrics"] = [row for row in report["metrics"]
+                                 if any(row["metric"] == metric and k in (None, row["cutoff"]) for metric, k in wanted)]
 
 
 def compare_records(old, new, members):
@@ -313,128 +322,7 @@ def compare_records(old, new, members):
     return {place: report for place, report in reports.items() if is_change(report)}
 
 
-# Text
-
-
-def some(items, limit):
-    """Items as text, shortened."""
-    items = list(items)
-    return ", ".join(map(str, items[:limit])) + (f" and {len(items) - limit:,} more" if len(items) > limit else "")
-
-
-def count_of(items, one, many=None):
-    """How many, with the noun: 1 query, 2 queries."""
-    return f"{len(items):,} {one if len(items) == 1 else many or one + 's'}"
-
-
-def lines_of(report, limit):
-    """A block's report as lines of text."""
-    if "change" in report:
-        return [f"the block is {report['change']}"]
-    if "checks" in report:
-        return [f"{name}: {' -> '.join(verdict_text(own) for own in pair)}" for name, pair in report["checks"].items()]
-    settings = [f"{key}: {setting_text(was)} -> {setting_text(now)}" for key, (was, now) in report["settings"].items()]
-    return settings + (panel_lines if "grades" in report else table_lines)(report, limit)
-
-
-def setting_text(value):
-    """A setting as text: models and cutoffs with commas, comparisons as base: candidate."""
-    if isinstance(value, tuple):
-        return ", ".join(": ".join(own) if isinstance(own, tuple) else str(own) for own in value) or "none"
-    return "none" if value is None else str(value)
-
-
-def verdict_text(verdict):
-    if verdict is None:
-        return "absent"
-    bound = next(key for key in ("at_least", "at_most") if key in verdict)
-    return f"{verdict['value']:.7g} ({bound.replace('_', ' ')} {verdict[bound]}: {'pass' if verdict['passed'] else 'FAIL'})"
-
-
-def table_lines(report, limit):
-    lines = []
-    for name, own in report["datasets"].items():
-        if own["change"] != "changed":
-            lines.append(f"{name}: {own['change']}")
-            continue
-        was, now = own["queries"]
-        lines += [f"{name}: {was:,} -> {now:,} queries"] * (was != now)
-        for model, move in own["models"].items():
-            changed = f", {move['scores_changed']:,} of {now:,} scores changed" if "scores_changed" in move else ""
-            lines.append(f"{name}: {model}: " + " -> ".join("absent" if move[key] is None else f"{move[key]:.4f}" for key in ("old", "new")) + changed)
-    return lines
-
-
-def panel_lines(report, limit):
-    queries, models = report["queries"], report["models"]
-    lines = [f"models {what}: {', '.join(models[key])}" for key, what in
-             (("added", "added"), ("removed", "removed"), ("identity", "with another identity")) if models[key]]
-    lines.append(f"queries: {queries['old']:,} -> {queries['new']:,}, {queries['shared']:,} in both" + ", in another order" * queries["order"])
-    for key, what in (("added", "added"), ("removed", "removed"), ("type", "of another type"), ("selected", "with another selected prefix")):
-        lines += [f"queries {what}: {len(queries[key]):,} ({some(queries[key], limit)})"] if queries[key] else []
-    lines += reference_lines(report["reference"], limit)
-    lines += ["reasons of excluded positions changed"] * report["reasons"]
-    changes, rankings = report["grades"], report["rankings"]
-    if changes:
-        kinds = Counter((own["old"], own["new"]) for own in changes)
-        summary = ", ".join(f"{count:,} x {grade_text(was)} -> {grade_text(now)}" for (was, now), count in kinds.most_common(limit))
-        lines.append(f"grades changed: {count_of(changes, 'ranked position')} of {count_of({own['query'] for own in changes}, 'query', 'queries')} ({summary})")
-        lines += [f"  {own['query']}: {own['model']}: rank {own['rank']}: {grade_text(own['old'])} -> {grade_text(own['new'])}"
-                  for own in changes[:limit]] + more(changes, limit)
-    if rankings:
-        by_model = Counter(own["model"] for own in rankings)
-        lines.append(f"rankings changed: {len(rankings):,} ({', '.join(f'{model} {count:,}' for model, count in by_model.items())})")
-        lines += [f"  {own['query']}: {own['model']}: from rank {own['first_rank']}" + (
-            f", {own['old_length']} -> {own['new_length']} positions" if own["old_length"] != own["new_length"] else "")
-            for own in rankings[:limit]] + more(rankings, limit)
-    return lines + metric_lines(report["metrics"])
-
-
-def more(items, limit):
-    return [f"  and {len(items) - limit:,} more (--limit shows them, --format json holds all)"] if len(items) > limit else []
-
-
-def grade_text(value):
-    return "excluded" if value is None else str(value)
-
-
-def reference_lines(reference, limit):
-    grown, lost = reference["expanded"], reference["not_kept"]
-    if not grown and not lost:
-        return []
-    kept = "every old grade kept" if not lost else f"old grades not kept for {count_of(lost, 'query', 'queries')}"
-    lines = [f"reference of the shared queries: {reference['old_pairs']:,} -> {reference['new_pairs']:,} graded pairs; "
-             f"{count_of(grown + lost, 'query', 'queries')} changed, {kept}"]
-    for own in (lost + grown)[:limit]:
-        lines.append(f"  {own['query']}: " + ", ".join(f"grade {name}: {count_text(was)} -> {count_text(now)}"
-                                                       for name, (was, now) in own["counts"].items()))
-    return lines + more(lost + grown, limit)
-
-
-def count_text(count):
-    return "uncounted" if count < 0 else f"{count:,}"
-
-
-def metric_lines(rows):
-    """The table of what moved each metric: one line per model, metric and cutoff that moved."""
-    moved = [row for row in rows if row["difference"] is None and row["old"] != row["new"] or any(row["parts"].values())]
-    if not moved:
-        return ["no metric moved"]
-    shown = [part for part in PARTS if any(row["parts"].get(part) for row in moved)]
-    table = [["metric", "model", "old", "new", "change", *(f"by {part}" for part in shown)]]
-    for row in moved:
-        table.append([metrics.label(row["metric"], row["cutoff"]), row["model"], *(number(row[key]) for key in ("old", "new")),
-                      signed(row["difference"]), *(signed(row["parts"][part]) if row["parts"] else "" for part in shown)])
-    return ["what moved each metric:", *metrics.render([("", table, ())], markdown=False).split("\n")[1:-1]]
-
-
-def number(value):
-    return "undefined" if value is None else f"{value:.6f}"
-
-
-def signed(value):
-    """A change: 0 stands only for exactly none."""
-    return "undefined" if value is None else f"{value:+.6f}" if value else "0"
+# The command
 
 
 def members_of(options):
@@ -446,7 +334,8 @@ def members_of(options):
 
 def check_type(kind, records):
     """Refuse a type that no panel of the two records has."""
-    known = {own for record in records for block in record.blocks.values() if isinstance(block, Panel) for own in block.types or ()}
+    known = {own for record in records for block in record.blocks.values() if isinstance(block, Panel) for own in block.types
+             or ()}
     if kind and kind not in known:
         raise RecordError(f"--type: no queries of type {quote(kind)}; expected one of: {', '.join(sorted(known)) or 'none'}")
 
@@ -466,13 +355,16 @@ def main(argv):
             raise argparse.ArgumentTypeError(f"expected a whole number, got {text}")
         return int(text)
 
-    parser = argparse.ArgumentParser(prog="python -m harness diff", description="What changed between two versions of a record, and what moved each metric.",
+    parser = argparse.ArgumentParser(prog="python -m harness diff",
+                                     description="What changed between two versions of a record, and what moved each metric.",
                                      epilog="Exit status: 0 the same, 1 something changed, 2 bad input or usage.")
     parser.add_argument("old", metavar="OLD.json")
     parser.add_argument("new", metavar="NEW.json")
-    parser.add_argument("--population", choices=tuple(POPULATIONS), default="all", help="over which queries the metrics are (default: all)")
+    parser.add_argument("--population", choices=tuple(POPULATIONS), default="all",
+                        help="over which queries the metrics are (default: all)")
     parser.add_argument("--type", metavar="NAME", help="over the queries of one type")
-    parser.add_argument("--metric", nargs="+", action="extend", default=[], metavar="NAME[@K]", help="only these metrics, such as ndcg@10 or hit")
+    parser.add_argument("--metric", nargs="+", action="extend", default=[], metavar="NAME[@K]",
+                        help="only these metrics, such as ndcg@10 or hit")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--limit", type=count, default=10, metavar="N", help="how many of each list the text names (default: 10)")
     options = parser.parse_args(argv)
@@ -484,7 +376,8 @@ def main(argv):
     keep_metrics(reports, wanted)
     same = not reports and old_value == new_value
     if options.format == "json":
-        print(metrics.dump_json({"old": {"record": old.name, "sha256": old.sha256}, "new": {"record": new.name, "sha256": new.sha256},
+        print(metrics.dump_json({"old": {"record": old.name, "sha256": old.sha256},
+                                 "new": {"record": new.name, "sha256": new.sha256},
                                  "same": same, "population": population, "blocks": reports}), end="")
     else:
         print(f"{options.old} -> {options.new}")

@@ -103,7 +103,8 @@ class Markdown:
                 position = close.end() if close else position
             elif token["comment"]:
                 close = text.find("-->", position)
-                self.comments.append(Comment(token.start(), close + 3 if close >= 0 else None, text[position:close if close >= 0 else None]))
+                self.comments.append(Comment(token.start(), close + 3 if close >= 0 else None,
+                                             text[position:close if close >= 0 else None]))
                 position = close + 3 if close >= 0 else len(text)
             if position > end:
                 end = self.line_end(position)
@@ -115,7 +116,8 @@ class Markdown:
         while at + 1 < len(lines):
             head, dashes = lines[at], lines[at + 1]
             text = self.text[dashes[0]:dashes[1]]
-            cells = cell_spans(self.text, *head) if head[1] == dashes[0] and "-" in text and "|" in text and DELIMITER.match(text) else []
+            cells = cell_spans(self.text,
+                               *head) if head[1] == dashes[0] and "-" in text and "|" in text and DELIMITER.match(text) else []
             if not cells or len(cells) != len(cell_spans(self.text, *dashes)):
                 at += 1
                 continue

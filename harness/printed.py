@@ -1,8 +1,8 @@
-"""Reads a number as it is printed in prose, tells whether it is a value rounded to the printed digits, and prints another in its style.
+"""Reads a number as it is printed in prose, tells whether it is a value rounded to those digits, and prints another in its style.
 
 The one rule of rounding: a printed number is right when no number with as many digits lies nearer to the unrounded value. It
-is applied to decimal digits, so that no binary rounding decides. An exact tie has two nearest numbers (0.125 at two digits: 0.12 and
-0.13); both are right, and a new number takes the even one.
+is applied to decimal digits, so that no binary rounding decides. An exact tie has two nearest numbers (0.125 at two digits:
+0.12 and 0.13); both are right, and a new number takes the even one.
 """
 
 import re
@@ -20,7 +20,8 @@ APART = r"(?<![A-Za-z0-9_.,\u00aa-\u024f\u0370-\u052f])"
 AFTER = rf"{CLOSING}[ \t]*(?:\r?\n[ \t]*)?\Z"
 NUMBER = re.compile(
     rf"""(?P<bound>(?:<|&lt;)[{SPACES}]?)?{APART}(?P<sign>[-+\u2212\u2013]?)
-    (?P<digits>\d+(?:[.,'\u2019\u00a0\u2009\u202f]\d+)*)(?P<power>[eE][-+]?\d+)?(?P<unit>[*_]*[{SPACES}]?(?:{UNITS}))?{AFTER}""", re.VERBOSE)
+    (?P<digits>\d+(?:[.,'\u2019\u00a0\u2009\u202f]\d+)*)(?P<power>[eE][-+]?\d+)?(?P<unit>[*_]*[{SPACES}]?(?:{UNITS}))?{AFTER}""",
+    re.VERBOSE)
 WORD = re.compile(rf"{APART}(?P<word>{UNDEFINED}){AFTER}")
 
 
@@ -78,8 +79,8 @@ def find_printed(text, kind, end=None):
 def split_digits(digits, kind):
     """(whole digits, decimal mark, decimals, group mark) of digits with marks between them, or None where they are no number.
 
-    In a count every mark groups thousands. In a share a single point or comma is the decimal mark, and of two kinds the last one is. In a
-    raw value a comma before exactly three digits groups.
+    In a count every mark groups thousands. In a share a single point or comma is the decimal mark, and of two kinds the last one
+    is. In a raw value a comma before exactly three digits groups.
     """
     parts, marks = re.split(r"\D", digits), re.findall(r"\D", digits)
     grouped = bool(marks) and len(set(marks)) == 1 and 0 < len(parts[0]) <= 3 and all(len(part) == 3 for part in parts[1:])
@@ -168,5 +169,5 @@ def hint(printed, value):
     if printed.number is None or value.number is None or value.kind == "count":
         return ""
     if is_right(printed._replace(percent=not printed.percent), value):
-        return "; it is printed as a percentage, but reads as a fraction" if printed.percent else "; it reads as a fraction: % is missing"
+        return "; it is a fraction printed as a percentage" if printed.percent else "; it reads as a fraction: % is missing"
     return ""

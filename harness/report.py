@@ -35,7 +35,8 @@ def build(records, title):
                 own = [draw(source) for source, draw in drawn if source.block is block]
                 sections.append(block_section(f"p{number}-{at}", f"{name} {place}".strip(), block, own))
                 progress.step()
-    lead = paragraph("Every number here is recomputed from the records. Click a query, or press Enter on it, for its arithmetic.", "muted")
+    lead = paragraph("Every number here is recomputed from the records. Click a query, or press Enter on it, for its arithmetic.",
+                     "muted")
     body = f"<style>{STYLE}</style>\n{lead}\n<p>{' · '.join(contents)}</p>\n" + "\n".join(sections)
     return page(title, body, SCRIPT)
 
@@ -46,12 +47,14 @@ def block_section(key, title, block, drawn):
     summary = metrics.summarize_block(block)
     for at, (heading, rows, notes) in enumerate(metrics.block_tables(title, block, summary, markdown=True)):
         shown = table_html(rows) + "".join(paragraph(note, "muted") for note in notes)
-        parts.append(f"<details><summary>{text(heading)}</summary>{shown}</details>" if at else f"<h4>{text(heading)}</h4>{shown}")
+        parts.append(f"<details><summary>{text(heading)}</summary>{shown}</details>" if at
+                     else f"<h4>{text(heading)}</h4>{shown}")
     if isinstance(block, Panel):
         data = json_text(panel_data(key, title, block))
         parts += [models_list(block.models), f"<h4>{text(title)}: every query</h4>",
                   f'<script type="application/json" id="{key}">{data}</script>',
-                  f'<div class="explorer" data-panel="{key}"><p class="muted">The explorer of {len(block.ids):,} queries needs JavaScript.</p></div>']
+                  f'<div class="explorer" data-panel="{key}">'
+                  f'<p class="muted">The explorer of {len(block.ids):,} queries needs JavaScript.</p></div>']
     return "\n".join(parts)
 
 
@@ -66,14 +69,16 @@ def figure_image(svg):
 def table_html(rows):
     """Rows of text as a table that scrolls; all but the first column are numbers."""
     head = "".join(f'<th scope="col"{" class=number" * bool(at)}>{text(cell)}</th>' for at, cell in enumerate(rows[0]))
-    body = "\n".join("<tr>" + "".join(f"<td{' class=number' * bool(at)}>{text(cell)}</td>" for at, cell in enumerate(row)) + "</tr>"
+    body = "\n".join("<tr>" + "".join(f"<td{' class=number' * bool(at)}>{text(cell)}</td>" for at, cell in enumerate(row))
+                     + "</tr>"
                      for row in rows[1:])
     return f'<div class="scroll tall" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
 
 
 def models_list(models):
     """What each model is, folded."""
-    items = "".join(f"<li><b>{text(model)}</b> " + text(", ".join(f"{key}: {shown(value)}" for key, value in identity.items())) + "</li>"
+    items = "".join(f"<li><b>{text(model)}</b> " + text(", ".join(f"{key}: {shown(value)}" for key, value in identity.items()))
+                    + "</li>"
                     for model, identity in models.items())
     return f"<details><summary>The models</summary><ul>{items}</ul></details>"
 
@@ -95,13 +100,14 @@ def json_text(value):
 
 
 def panel_data(key, title, panel):
-    """All that an explorer shows of a panel. values[k][metric][model][query] and the like are what metrics.py gives, None where it gives none."""
+    """All that an explorer shows of a panel; values[k][metric][model][query] is what metrics.py gives, or None."""
     names, models, deepest = list(metrics.METRICS), list(panel.models), panel.cutoffs[-1]
     scored = {str(k): [metrics.query_values(panel, model, k) for model in models] for k in panel.cutoffs}
     used = sorted(set().union(*(set(ranking) for column in panel.rankings.values() for ranking in column)) - {EXCLUDED})
     longest = min(deepest, max((len(ranking) for column in panel.rankings.values() for ranking in column), default=0))
     return {
-        "key": key, "title": title, "models": models, "cutoffs": list(panel.cutoffs), "max": panel.max_grade, "useful": panel.useful,
+        "key": key, "title": title, "models": models, "cutoffs": list(panel.cutoffs), "max": panel.max_grade,
+        "useful": panel.useful,
         "gains": list(panel.gains[:panel.max_grade + 1]), "shown": min(longest, MOST_CELLS),
         "metrics": [{"name": name, "title": metrics.TITLES[name], "percent": name in metrics.PERCENT} for name in names],
         "pairs": [[models.index(base), models.index(candidate)] for base, candidate in panel.comparisons],
@@ -112,7 +118,8 @@ def panel_data(key, title, panel):
         "selected": panel.selected and [list(panel.selected[model]) for model in models],
         "values": {k: [[list(map(compact, own[name])) for own in by_model] for name in names] for k, by_model in scored.items()},
         "dcg": {str(k): dcg_columns(panel, models, k) for k in panel.cutoffs},
-        "ideal": {str(k): [compact(metrics.dcg(metrics.ideal_grades(counts, k), panel.gains)) for counts in panel.counts] for k in panel.cutoffs},
+        "ideal": {str(k): [compact(metrics.dcg(metrics.ideal_grades(counts, k), panel.gains)) for counts in panel.counts]
+                  for k in panel.cutoffs},
         "discounts": [f"{log2(rank + 1):.6f}" for rank in range(1, longest + 1)],
         "terms": {grade: [f"{panel.gains[grade] / log2(rank + 1):.6f}" for rank in range(1, longest + 1)] for grade in used},
     }
@@ -148,7 +155,8 @@ def main(argv):
     """Run `report`; the exit status."""
     import argparse
 
-    parser = argparse.ArgumentParser(prog="python -m harness report", description="One HTML page to explore records; it asks the network for nothing.")
+    parser = argparse.ArgumentParser(prog="python -m harness report",
+                                     description="One HTML page to explore records; it asks the network for nothing.")
     parser.add_argument("--output", default="report.html", metavar="FILE", help="the page (default: report.html)")
     parser.add_argument("--directory", metavar="DIR", help="the records (default: records, or this folder)")
     parser.add_argument("--record", nargs="+", action="extend", default=[], metavar="NAME", help="only these records")
@@ -163,5 +171,6 @@ def main(argv):
     content = build(records, options.title)
     metrics.write_whole(options.output, content)
     queries = sum(len(block.ids) for _, record in records for block in record.blocks.values() if isinstance(block, Panel))
-    print(f"{options.output}: {len(records):,} record{'s' * (len(records) != 1)}, {queries:,} queries, {len(content.encode()):,} bytes")
+    size = f"{queries:,} queries, {len(content.encode()):,} bytes"
+    print(f"{options.output}: {len(records):,} record{'s' * (len(records) != 1)}, {size}")
     return 0

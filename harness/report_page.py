@@ -1,37 +1,48 @@
-"""The style and the script of the report's query explorer. The script sorts, filters and shows what Python computed; it scores nothing."""
+"""The style and the script of the report's query explorer. The script sorts, filters and shows; it scores nothing."""
 
 STYLE = """
 h3{font-size:16px;margin:26px 0 6px}.figure{display:block;max-width:100%;height:auto;margin:10px 0}
-.scroll.tall{max-height:460px;overflow:auto}.scroll.tall table{width:auto;min-width:60%}.scroll.tall td,.scroll.tall th{padding:4px 12px;white-space:nowrap}
+.scroll.tall{max-height:460px;overflow:auto}.scroll.tall table{width:auto;min-width:60%}
+.scroll.tall td,.scroll.tall th{padding:4px 12px;white-space:nowrap}
 .explorer{border:1px solid var(--edge);border-radius:6px;padding:10px 12px;margin:12px 0}
 .explorer label{display:inline-flex;gap:6px;align-items:center}.explorer .filter{gap:8px 14px;margin:4px 0 8px}
-.explorer button{font:inherit;color:inherit;background:var(--card);border:1px solid var(--edge);border-radius:6px;padding:4px 10px;cursor:pointer}
+.explorer button{font:inherit;color:inherit;background:var(--card);border:1px solid var(--edge);border-radius:6px;
+padding:4px 10px;cursor:pointer}
 .explorer :focus-visible{outline:2px solid var(--accent);outline-offset:1px}
 .rows{height:440px;overflow:auto;border:1px solid var(--edge);border-radius:6px;position:relative}
-.row{position:absolute;left:0;right:0;min-width:max-content;display:grid;grid-template-columns:150px auto 96px;gap:0 12px;align-items:center;
+.row{position:absolute;left:0;right:0;min-width:max-content;display:grid;grid-template-columns:150px auto 96px;
+gap:0 12px;align-items:center;
 padding:4px 10px;border-bottom:1px solid var(--edge);cursor:pointer;background:var(--page)}
 .row:hover{background:var(--card)}.row.active{background:var(--card);box-shadow:inset 3px 0 0 var(--accent)}
-.row .id{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;font-weight:600}.row .id small{display:block;font-weight:400;overflow:hidden;text-overflow:ellipsis}
+.row .id{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;font-weight:600}
+.row .id small{display:block;font-weight:400;overflow:hidden;text-overflow:ellipsis}
 .line{display:grid;grid-template-columns:130px auto 76px;gap:0 10px;align-items:center;height:22px;justify-content:start}
 .line>span:first-child{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;color:var(--muted);font-size:13px}
 .line .value,.row .change{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .change.won{color:var(--accent);font-weight:600}.change.lost{color:var(--bad);font-weight:600}
-.strip{display:flex;gap:1px;min-width:calc(var(--cells)*12px + 3px)}.strip i,.legend i{display:inline-block;flex:none;width:11px;height:16px;font:10px/16px ui-monospace,SFMono-Regular,Consolas,monospace;
+.strip{display:flex;gap:1px;min-width:calc(var(--cells)*12px + 3px)}
+.strip i,.legend i{display:inline-block;flex:none;width:11px;height:16px;
+font:10px/16px ui-monospace,SFMono-Regular,Consolas,monospace;
 text-align:center;color:var(--ink)}
 .strip .beyond{display:flex;gap:1px;opacity:.35;margin-left:3px}
 i.useful{box-shadow:inset 0 -3px 0 var(--ink)}i.mid{color:#0d1117}i.high{color:var(--page)}
 i.out{background:repeating-linear-gradient(45deg,var(--muted) 0 2px,transparent 2px 5px)}
 .legend{display:flex;gap:4px 14px;flex-wrap:wrap;align-items:center;font-size:13px;color:var(--muted);margin:6px 0}
 .legend span{display:inline-flex;gap:5px;align-items:center}
-.detail{margin-top:10px}.detail h4{margin:6px 0;font-size:15px}.detail .sides{display:flex;gap:12px 28px;flex-wrap:wrap;align-items:flex-start}
-.detail .side{min-width:min(100%,330px);max-width:100%}.detail .scroll.tall{max-height:300px}.detail .tall td,.detail .tall th{padding:1px 8px;text-align:right;font-size:13px}.detail .scroll.tall table{min-width:0}
+.detail{margin-top:10px}
+.detail h4{margin:6px 0;font-size:15px}
+.detail .sides{display:flex;gap:12px 28px;flex-wrap:wrap;align-items:flex-start}
+.detail .side{min-width:min(100%,330px);max-width:100%}
+.detail .scroll.tall{max-height:300px}
+.detail .tall td,.detail .tall th{padding:1px 8px;text-align:right;font-size:13px}
+.detail .scroll.tall table{min-width:0}
 .detail ul{font-size:14px}
 LEVELS@media(max-width:700px){.row{grid-template-columns:90px auto 80px}.line{grid-template-columns:80px auto 64px}}
 """
 # The shades of grades in ten steps from 0 to the highest grade; mixed once for the page, not for each of its thousands of cells.
 STYLE = STYLE.replace("LEVELS", ":root{" + "".join(
-    f"--shade{level}:color-mix(in srgb,var(--accent) {6 + 94 * level // 10}%,var(--card));" for level in range(11)) + "}\n" + "".join(
-    f".level{level}{{background:var(--shade{level})}}" for level in range(11)) + "\n")
+    f"--shade{level}:color-mix(in srgb,var(--accent) {6 + 94 * level // 10}%,var(--card));" for level in range(11))
+    + "}\n" + "".join(f".level{level}{{background:var(--shade{level})}}" for level in range(11)) + "\n")
 
 SCRIPT = r"""
 "use strict";
@@ -82,7 +93,8 @@ class Explorer {
     this.cutoff = this.choice("at", this.cutoffs.map(k => [k, k]));
     this.cutoff.value = this.cutoffs.includes("10") ? "10" : this.cutoffs.at(-1);
     this.pair = data.pairs.length
-      ? this.choice("Compare", data.pairs.map(([base, other], at) => [at, `${data.models[other]} \u2212 ${data.models[base]}`])) : null;
+      ? this.choice("Compare", data.pairs.map(([base, other], at) => [at, `${data.models[other]} \u2212 ${data.models[base]}`]))
+      : null;
     this.sort = this.choice("Sort by", [["file", "order in the record"], ["id", "id"],
       ...(this.pair ? [["change", "difference"]] : []), ...data.models.map((model, at) => [`m${at}`, model])]);
     this.down = make("button", "", "\u2191 ascending");
@@ -132,13 +144,15 @@ class Explorer {
 
   cell(grade) {
     if (grade < 0) return '<i class="out"></i>';
-    const share = grade / this.data.max, name = (grade >= this.data.useful ? "useful " : "") + (share > 0.8 ? "high" : share > 0.5 ? "mid" : "");
+    const share = grade / this.data.max, useful = grade >= this.data.useful ? "useful " : "";
+    const name = useful + (share > 0.8 ? "high" : share > 0.5 ? "mid" : "");
     return `<i class="level${Math.round(10 * share)} ${name}">${grade < 10 ? grade : ""}</i>`;
   }
 
   // A ranking is text, a character a position: the grade is its code above that of "0", and "-" is an excluded position.
   strip(ranking) {
-    const k = +this.cutoff.value, cells = [...ranking.slice(0, this.data.shown)].map(position => this.cell(position.charCodeAt(0) - 48));
+    const k = +this.cutoff.value, positions = [...ranking.slice(0, this.data.shown)];
+    const cells = positions.map(position => this.cell(position.charCodeAt(0) - 48));
     return cells.slice(0, k).join("") + (cells.length > k ? `<span class="beyond">${cells.slice(k).join("")}</span>` : "");
   }
 
@@ -213,7 +227,8 @@ class Explorer {
     if (data.types) name.append(make("small", "", data.types[query]));
     const spoken = [`query ${data.ids[query]}`];
     data.models.forEach((model, at) => {
-      const line = make("span", "line"), strip = make("span", "strip"), label = make("span", "", model), text = show(metric, columns[at][query]);
+      const line = make("span", "line"), strip = make("span", "strip"), label = make("span", "", model);
+      const text = show(metric, columns[at][query]);
       label.title = model;
       strip.innerHTML = this.strip(data.rankings[at][query]);
       line.append(label, strip, make("span", "value", text));
@@ -250,18 +265,23 @@ class Explorer {
     const type = data.types ? ` (${data.types[query]})` : "";
     const counts = data.counts[query], known = counts.map((count, grade) => [count, grade]).filter(([count]) => count > 0);
     const best = [];
-    for (let grade = counts.length - 1; grade > 0; grade--) for (let n = 0; n < counts[grade] && best.length < k; n++) best.push(grade);
+    for (let grade = counts.length - 1; grade > 0; grade--) {
+      for (let n = 0; n < counts[grade] && best.length < k; n++) best.push(grade);
+    }
     const terms = best.map((grade, at) => `${data.gains[grade]}/log2(${at + 2})`);
+    const held = known.map(([count, grade]) => `${count} of grade ${grade}`);
     const facts = make("ul");
     facts.append(
-      make("li", "", `Reference: ${known.map(([count, grade]) => `${count} of grade ${grade}`).join(", ") || "no graded passage"}; `
+      make("li", "", `Reference: ${held.join(", ") || "no graded passage"}; `
         + `${data.known[query]} useful (grade ${data.useful} or more)`),
-      make("li", "", `Ideal DCG = ${fixed(data.ideal[k][query], 6)} = ${terms.join(" + ") || "0"}, from the ${best.length} best grades of the reference`));
+      make("li", "", `Ideal DCG = ${fixed(data.ideal[k][query], 6)} = ${terms.join(" + ") || "0"}, `
+        + `from the ${best.length} best grades of the reference`));
     this.detail.replaceChildren(make("h4", "", `Query ${data.ids[query]}${type}, the first ${k} positions`), facts, sides);
   }
 
   side(query, model, k) {
-    const {data} = this, side = make("div", "side"), table = make("table"), head = table.createTHead().insertRow(), body = table.createTBody();
+    const {data} = this, side = make("div", "side"), table = make("table");
+    const head = table.createTHead().insertRow(), body = table.createTBody();
     ["rank", "grade", "retained", "gain", "log2(retained + 1)", "gain / log2"].forEach(text => head.append(make("th", "", text)));
     const reasons = data.reasons[model][query] || {};
     let retained = 0, useful = 0;
@@ -276,10 +296,12 @@ class Explorer {
     });
     const values = make("ul"), columns = data.values[k];
     values.append(make("li", "", `DCG = ${fixed(data.dcg[k][model][query], 6)}, the sum of the last column`),
-      make("li", "", `${useful} useful of ${retained} retained` + (data.selected ? `; selected: ${data.selected[model][query]}` : "")));
+      make("li", "", `${useful} useful of ${retained} retained`
+        + (data.selected ? `; selected: ${data.selected[model][query]}` : "")));
     data.metrics.forEach((metric, at) => {
       const value = columns[at][model][query];
-      const why = columns[0][model][query] === null ? "not counted: every position is excluded in some model" : "undefined: there is nothing to divide by";
+      const why = columns[0][model][query] === null
+        ? "not counted: every position is excluded in some model" : "undefined: there is nothing to divide by";
       values.append(make("li", "", `${metric.title}@${k}${value === null ? `: ${why}` : ` = ${fixed(value, 6)}`}`));
     });
     const scroll = make("div", "scroll tall");

@@ -10,7 +10,8 @@ from harness.markdown import plain
 from harness.model_index import read_entries
 from harness.printed import Printed, Value, find_printed, is_right, show
 
-METRIC = re.compile(rf"(?<![^\W_])({'|'.join(sorted(map(re.escape, NAMES), key=len, reverse=True))})(?:\s?(?:@|_at_|\bat\b)\s?(\d+))?(?![^\W_])", re.I)
+LONGEST_FIRST = "|".join(sorted(map(re.escape, NAMES), key=len, reverse=True))
+METRIC = re.compile(rf"(?<![^\W_])({LONGEST_FIRST})(?:\s?(?:@|_at_|\bat\b)\s?(\d+))?(?![^\W_])", re.IGNORECASE)
 
 
 class Found(NamedTuple):
@@ -25,7 +26,10 @@ class Found(NamedTuple):
 
 
 def suggestions(markdown, everything, marked):
-    """(line, text) for what could be marked, and for each number there that the records do not give. marked: (start, end) to leave out."""
+    """(line, text) for what could be marked, and for each number in it that the records do not give.
+
+    marked: the (start, end) that are marked already.
+    """
     found, marked = [], sorted(marked)  # which don't overlap
     ends = [end for _, end in marked]
     for table in markdown.tables():
@@ -74,12 +78,13 @@ def compared(cells, everything, line, what, word):
         return []
     wrong = {cell: values for cell, values in best_known.items() if not any(is_right(cell.printed, value) for value in values)}
     if not best_right:
-        return [(line, f"no number of this {what} is in the records; {best.address} is the first that has its models and metrics")]
+        return [(line, f"no number of this {what} is in the records; {best.address} has such models and metrics")]
     marker = f"metrics: {best.address} {word}"
     marker = f"<!-- {marker} --> … <!-- /metrics -->" if what == "table" else f"# {marker} … # /metrics"
     agree = "agrees with" if not wrong else f"agrees in {best_right} of {len(best_known)} numbers with"
     return [(line, f"this {what} {agree} {best.address}; mark it so that it is checked: {marker}"),
-            *((cell.line, f"printed {cell.text} ({label(cell)}), but {best.address} gives {shown(cell, values)}") for cell, values in wrong.items())]
+            *((cell.line, f"printed {cell.text} ({label(cell)}), but {best.address} gives {shown(cell, values)}") for cell,
+              values in wrong.items())]
 
 
 def label(cell):

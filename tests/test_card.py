@@ -28,10 +28,14 @@ class PrintedNumbers(TestCase):
         for text, value, right in (
                 ("56.21%", 0.56214, True), ("56.2%", 0.56214, True), ("56%", 0.56214, True), ("56.22%", 0.56214, False),
                 ("0.5621", 0.56214, True), ("0.56", 0.56214, True), ("56.21", 0.56214, False), ("0.5621%", 0.56214, False),
-                ("56,21 %", 0.56214, True), ("+5.6 pp", 0.0562, True), ("5.6 percentage points", 0.0562, True), ("\u22120.012", -0.0123, True),
-                ("-0.000", 0.0001, True), ("**56.21%**", 0.56214, True), ("<b>0.56</b>", 0.56214, True), ("[0.1, 0.2]", 0.2, True),
-                ("0.1\u20130.2", 0.2, True), ("p < 0.001", 0.0002, True), ("p < 0.001", 0.001, False), ("p &lt; 0.05", 0.04, True),
-                ("1.2e-05", 0.0000123, True), ("\u5171 0.5", 0.5, True), ("\u51710.5", 0.5, True), ("1.3e-05", 0.0000123, False), ("undefined", None, True), ("0.5", None, False), ("1", 0.5, True)):
+                ("56,21 %", 0.56214, True), ("+5.6 pp", 0.0562, True), ("5.6 percentage points", 0.0562, True),
+            ("\u22120.012", -0.0123, True),
+                ("-0.000", 0.0001, True), ("**56.21%**", 0.56214, True), ("<b>0.56</b>", 0.56214, True),
+            ("[0.1, 0.2]", 0.2, True),
+                ("0.1\u20130.2", 0.2, True), ("p < 0.001", 0.0002, True), ("p < 0.001", 0.001, False),
+            ("p &lt; 0.05", 0.04, True),
+                ("1.2e-05", 0.0000123, True), ("\u5171 0.5", 0.5, True), ("\u51710.5", 0.5, True), ("1.3e-05", 0.0000123, False),
+            ("undefined", None, True), ("0.5", None, False), ("1", 0.5, True)):
             with self.subTest(text=text, value=value):
                 self.assertEqual(is_right(find_printed(text, "share"), Value(value)), right)
 
@@ -49,10 +53,12 @@ class PrintedNumbers(TestCase):
 
     def test_a_new_number_keeps_the_style(self):
         for text, kind, value, new in (
-                ("56.21%", "share", 0.5734, "57.34"), ("56,21 %", "share", 0.5734, "57,34"), ("+1.20 pp", "share", -0.012, "-1.20"),
+                ("56.21%", "share", 0.5734, "57.34"), ("56,21 %", "share", 0.5734, "57,34"),
+            ("+1.20 pp", "share", -0.012, "-1.20"),
                 ("\u22120.012", "share", -0.5, "\u22120.500"), ("+0.3", "share", 0.0, "+0.0"), ("970", "count", 1234, "1,234"),
                 ("1.234", "count", 12345, "12.345"), ("1\u202f234", "count", 99, "99"), ("1,234", "raw", 12345.6, "12,346"),
-                ("p < 0.001", "share", 0.02, "= 0.020"), ("1.2e-05", "share", 0.00234, "2.3e-3"), ("0.5", "share", None, "undefined"),
+                ("p < 0.001", "share", 0.02, "= 0.020"), ("1.2e-05", "share", 0.00234, "2.3e-3"),
+            ("0.5", "share", None, "undefined"),
                 ("undefined", "share", 0.5, "0.5000")):
             with self.subTest(text=text, value=value):
                 printed = find_printed(text, kind)
@@ -75,15 +81,20 @@ class Comments(TestCase):
         return [comment.body.strip() for comment in Markdown(text).comments]
 
     def test_code_is_text(self):
-        for text in ("```\n<!-- a -->\n```\n", "~~~ html\n<!-- a -->\n```\n~~~\n", "`<!-- a -->`\n", "``x ` <!-- a --> ``\n", "    <!-- a -->\n",
-                     "text\n\n    code\n\n    <!-- a -->\n", "\t<!-- a -->\n", "> ```\n> <!-- a -->\n> ```\n", "- ```\n  <!-- a -->\n  ```\n",
-                     "- item\n\n      <!-- a -->\n", "\\<!-- a -->\n", "````\n```\n<!-- a -->\n````\n", "`two\nlines <!-- a -->`\n", "```\n<!-- a -->"):
+        for text in ("```\n<!-- a -->\n```\n", "~~~ html\n<!-- a -->\n```\n~~~\n", "`<!-- a -->`\n", "``x ` <!-- a --> ``\n",
+                     "    <!-- a -->\n",
+                     "text\n\n    code\n\n    <!-- a -->\n", "\t<!-- a -->\n", "> ```\n> <!-- a -->\n> ```\n",
+                     "- ```\n  <!-- a -->\n  ```\n",
+                     "- item\n\n      <!-- a -->\n", "\\<!-- a -->\n", "````\n```\n<!-- a -->\n````\n",
+                     "`two\nlines <!-- a -->`\n", "```\n<!-- a -->"):
             with self.subTest(text=text):
                 self.assertEqual(self.bodies(text), [])
 
     def test_what_only_looks_like_code(self):
-        for text in ("`<!-- a -->\n", "text\n    <!-- a -->\n", "- item\n\n  <!-- a -->\n", "1. item\n\n   <!-- a -->\n", "```\n```\n<!-- a -->\n",
-                     "`x` <!-- a -->\n", "> ```\n<!-- a -->\n", "\\`<!-- a -->`\n", "one ` two\n\n<!-- a --> `\n", "\ufeff<!-- a -->",
+        for text in ("`<!-- a -->\n", "text\n    <!-- a -->\n", "- item\n\n  <!-- a -->\n", "1. item\n\n   <!-- a -->\n",
+                     "```\n```\n<!-- a -->\n",
+                     "`x` <!-- a -->\n", "> ```\n<!-- a -->\n", "\\`<!-- a -->`\n", "one ` two\n\n<!-- a --> `\n",
+                     "\ufeff<!-- a -->",
                      "```not `a fence\n<!-- a -->\n", "- a\n  - b\n\n    <!-- a -->\n"):
             with self.subTest(text=text):
                 self.assertEqual(self.bodies(text), ["a"])
@@ -103,30 +114,41 @@ class Addresses(TestCase):
     def test_numbers(self):
         for address, value in (
                 ("retriever v2 hit@1", 0.5), ("retriever upstream hit@1", 0.25), ("retriever answerable v2 hit@1", 2 / 3),
-                ("retriever type generated v2 hit@1", 1.0), ('retriever type "written by hand" v2 hit@1', 0.0), ("retriever v2 mrr@3", 0.625),
-                ("retriever upstream precision@3", 0.4), ("retriever v2 nDCG@1", 0.5), ("retriever queries", 4), ("retriever answerable queries", 3),
-                ("retriever eligible@1", 4), ("retriever graded_pairs", 25), ("retriever v2 excluded@3", 0), ("retriever v2-upstream hit@1", 0.25),
-                ("retriever v2 - upstream hit@1 difference", 0.25), ("retriever v2-upstream mrr@3 wins", 2), ("retriever v2-upstream mrr@3 losses", 1),
+                ("retriever type generated v2 hit@1", 1.0), ('retriever type "written by hand" v2 hit@1', 0.0),
+            ("retriever v2 mrr@3", 0.625),
+                ("retriever upstream precision@3", 0.4), ("retriever v2 nDCG@1", 0.5), ("retriever queries", 4),
+            ("retriever answerable queries", 3),
+                ("retriever eligible@1", 4), ("retriever graded_pairs", 25), ("retriever v2 excluded@3", 0),
+            ("retriever v2-upstream hit@1", 0.25),
+                ("retriever v2 - upstream hit@1 difference", 0.25), ("retriever v2-upstream mrr@3 wins", 2),
+            ("retriever v2-upstream mrr@3 losses", 1),
                 ("promotion public scifact v2", 0.75), ("promotion scifact v2", 0.75), ("promotion public average upstream", 0.6),
-                ("promotion public scifact queries", 2), ("promotion public average datasets", 1), ('promotion "trec covid" v2', 0.25),
+                ("promotion public scifact queries", 2), ("promotion public average datasets", 1),
+            ('promotion "trec covid" v2', 0.25),
                 ("promotion public scifact v2-upstream difference", 0.15), ("serving passed", 1), ("serving failed", 1),
-                ("serving cosine", 0.999), ("serving drift threshold", 0.01), ("serving cosine values", 2), ("serving drift failing", 1)):
+                ("serving cosine", 0.999), ("serving drift threshold", 0.01), ("serving cosine values", 2),
+            ("serving drift failing", 1)):
             with self.subTest(address=address):
                 self.assertAlmostEqual(library().resolve(address).number, value, 9)
 
     def test_an_address_that_names_nothing_tells_what_is_there(self):
         for address, said in (
-                ("retreiver v2 hit@1", "closest: retriever"), ("retriever v3 hit@1", "closest: v2"), ("retriever v2 htt@1", "closest: hit@1"),
-                ("retriever v2 hit@2", "closest: hit@3, hit@1"), ("retriever v2", "no metric"), ("retriever", "no model, comparison or count"),
-                ("retriever answerabel v2 hit@1", "no model"), ("retriever type written_by_hand v2 hit@1", "closest: written by hand"),
-                ("retriever v2-upstrem hit@1 p", "closest: v2-upstream"), ("retriever v2-upstream hit@1 q", "no number of a comparison"),
-                ("retriever v2 hit@1 extra", "nothing is expected"), ("retriever table hit,ndgc", "closest: ndcg"), ("retriever table @2", "no cutoff"),
+                ("retreiver v2 hit@1", "closest: retriever"), ("retriever v3 hit@1", "closest: v2"),
+            ("retriever v2 htt@1", "closest: hit@1"),
+                ("retriever v2 hit@2", "closest: hit@3, hit@1"), ("retriever v2", "no metric"),
+            ("retriever", "no model, comparison or count"),
+                ("retriever answerabel v2 hit@1", "no model"),
+            ("retriever type written_by_hand v2 hit@1", "closest: written by hand"),
+                ("retriever v2-upstrem hit@1 p", "closest: v2-upstream"),
+            ("retriever v2-upstream hit@1 q", "no number of a comparison"),
+                ("retriever v2 hit@1 extra", "nothing is expected"), ("retriever table hit,ndgc", "closest: ndcg"),
+            ("retriever table @2", "no cutoff"),
                 ("retriever types", "expected the word table"), ("promotion public scifct v2", "closest: scifact"),
-                ("promotion public \"trec covid\" upstream", "absent models were not measured"), ("serving cosin", "closest: cosine"), ("", "is empty"),
+                ("promotion public \"trec covid\" upstream", "absent models were not measured"),
+            ("serving cosin", "closest: cosine"), ("", "is empty"),
                 ("serving cosine maximum", "no number of a check"), ('retriever "v2', "no model")):
-            with self.subTest(address=address):
-                with self.assertRaisesRegex(AddressError, re.escape(said)):
-                    library().resolve(address)
+            with self.subTest(address=address), self.assertRaisesRegex(AddressError, re.escape(said)):
+                library().resolve(address)
 
     def test_quoted_words_are_names(self):
         self.assertEqual([word.text for word in words_of("a \"b c\",'d \"e' f&amp;g")], ["a", "b c", 'd "e', "f&g"])
@@ -154,7 +176,8 @@ class Addresses(TestCase):
         self.assertEqual(library().resolve("retriever types table").rows, metrics.type_rows(summary["types"], (1, 3)))
         rows = library().resolve("retriever answerable table mrr,hit @3 v2").rows
         self.assertEqual(rows, [["", "v2"], ["Hit@3", "100.00%"], ["MRR@3", "0.8333"]])
-        self.assertEqual(library().resolve("retriever answerable table hit @3 v2 transposed").rows, [["", "Hit@3"], ["v2", "100.00%"]])
+        self.assertEqual(library().resolve("retriever answerable table hit @3 v2 transposed").rows,
+                         [["", "Hit@3"], ["v2", "100.00%"]])
         self.assertEqual(library().resolve("promotion table v2").rows[0], ["data set", "queries", "v2"])
         self.assertEqual(len(library().resolve("serving table").rows), 3)
 
@@ -171,7 +194,8 @@ class Cards(TestCase):
 
     def test_the_command_line(self):
         self.write("card.md", "9<!-- metrics: retriever queries -->\n")
-        for action, code, said in (("check", 1, "card.md:1: printed 9, but retriever queries gives 4"), ("update", 0, "1 updated of"), ("check", 0, "as the records")):
+        for action, code, said in (("check", 1, "card.md:1: printed 9, but retriever queries gives 4"),
+                                   ("update", 0, "1 updated of"), ("check", 0, "as the records")):
             done = self.run_command("harness", "card", action, "card.md", "--directory", RECORDS)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(said, done.stdout)
@@ -179,10 +203,12 @@ class Cards(TestCase):
         self.assertIn("cannot be read", self.run_command("harness", "card", "check", "card.md", "--directory", "nowhere").stderr)
 
     def test_right_numbers_pass(self):
-        self.write("card.md", "Hit@1 is **50.00%**<!-- metrics: retriever v2 hit@1 --> (0.5<!-- METRICS:retriever v2 Hit@1-->) of "
+        self.write("card.md", "Hit@1 is **50.00%**<!-- metrics: retriever v2 hit@1 --> "
+                              "(0.5<!-- METRICS:retriever v2 Hit@1-->) of "
                               "4<!-- metrics:\n retriever queries --> queries.\n")
         done = self.card("check", "card.md")
-        self.assertEqual((done.returncode, done.stdout), (0, "card.md: 3 marked numbers and 0 marked tables, as the records give them\n"))
+        self.assertEqual((done.returncode, done.stdout),
+                         (0, "card.md: 3 marked numbers and 0 marked tables, as the records give them\n"))
 
     def test_each_wrong_number_has_its_line(self):
         self.write("card.md", "One 50.01%<!-- metrics: retriever v2 hit@1 -->\n\ntwo 5<!-- metrics: retriever queries -->, "
@@ -196,8 +222,10 @@ class Cards(TestCase):
             "card.md: 3 marked numbers and 0 marked tables; 3 not as the records give them"])
 
     def test_update_leaves_all_else_to_the_byte(self):
-        before = ("\ufeff# Ünïcode \u2028 列\r\n\r\nTreffer: 12,34 %<!-- metrics: retriever v2 hit@1 -->.\r\n<!-- a <!-- b -->\r\n\r\n"
-                  "> <!-- metrics: serving table -->\r\n> <!-- /metrics -->\r\n\nLF here: 9<!-- metrics: serving passed --> \t\r\n"
+        before = ("\ufeff# Ünïcode \u2028 列\r\n\r\nTreffer: 12,34 %<!-- metrics: retriever v2 hit@1 -->.\r\n"
+                  "<!-- a <!-- b -->\r\n\r\n"
+                  "> <!-- metrics: serving table -->\r\n> <!-- /metrics -->\r\n"
+                  "\nLF here: 9<!-- metrics: serving passed --> \t\r\n"
                   "```\r\n0.1<!-- metrics: nothing -->\r\n```\r\nlast, without a line end")
         path = self.write("card.md", before)
         self.assertEqual(self.card("update", "card.md").returncode, 0)
@@ -236,23 +264,33 @@ class Cards(TestCase):
                 self.assertEqual(path.read_text(), changed if code == 0 else text)
 
     def test_comments_in_a_region_stay(self):
-        path = self.write("card.md", "<!-- metrics: retriever table hit @1 v2 -->\n<!-- a note -->\n\n| | v2 |\n|-|-|\n| Hit@1 | 1% |\n\nWords.\n"
+        path = self.write("card.md",
+                          "<!-- metrics: retriever table hit @1 v2 -->\n<!-- a note -->\n\n"
+                          "| | v2 |\n|-|-|\n| Hit@1 | 1% |\n\nWords.\n"
                                      "<!-- /metrics -->\n")
         self.card("update", "card.md")
-        self.assertEqual(path.read_text(), "<!-- metrics: retriever table hit @1 v2 -->\n<!-- a note -->\n\n|  | v2 |\n| --- | ---: |\n"
+        self.assertEqual(path.read_text(),
+                         "<!-- metrics: retriever table hit @1 v2 -->\n<!-- a note -->\n\n|  | v2 |\n| --- | ---: |\n"
                                            "| Hit@1 | 50.00% |\n\nWords.\n<!-- /metrics -->\n")
 
     def test_broken_markers_are_named_with_their_line(self):
         for text, said in (
-                ("\n<!-- metrics: retriever table -->\n", ":2: this region is never closed"), ("<!-- /metrics -->", ":1: /metrics closes nothing"),
-                ("<!-- metrics: retriever table -->\n1<!-- metrics: retriever queries -->\n<!-- /metrics -->", ":2: a marker inside the region that opens in line 1"),
-                ("4<!-- metrics: retriver queries -->", "closest: retriever"), ("4<!-- metric: retriever queries -->", "looks like a misspelt marker"),
-                ("4<!-- metrics: retriever queries", "never closed; expected -->"), ("word<!-- metrics: retriever queries -->", 'no number right before'),
-                ("4 |<!-- metrics: retriever queries -->", "no number right before"), ("<!-- metrics: -->", "the address is empty"), ("5%<!-- metrics: retriever queries -->", "is a count"),
+                ("\n<!-- metrics: retriever table -->\n", ":2: this region is never closed"),
+            ("<!-- /metrics -->", ":1: /metrics closes nothing"),
+                ("<!-- metrics: retriever table -->\n1<!-- metrics: retriever queries -->\n<!-- /metrics -->",
+                 ":2: a marker inside the region that opens in line 1"),
+                ("4<!-- metrics: retriver queries -->", "closest: retriever"),
+            ("4<!-- metric: retriever queries -->", "looks like a misspelt marker"),
+                ("4<!-- metrics: retriever queries", "never closed; expected -->"),
+            ("word<!-- metrics: retriever queries -->", 'no number right before'),
+                ("4 |<!-- metrics: retriever queries -->", "no number right before"),
+            ("<!-- metrics: -->", "the address is empty"), ("5%<!-- metrics: retriever queries -->", "is a count"),
                 ("word <!-- metrics: retriever table -->\n<!-- /metrics -->", "a line of its own"),
                 ("<!-- metrics: retriever tabel -->\n<!-- /metrics -->", "no model, comparison or count"),
-                ("<!-- metrics: retriever model-index -->", "front matter"), ("<!-- metrics: x table -->\n<!-- /metrics: x -->", "a closing marker has no address"),
-                ("---\na: b\n# metrics: retriever model-index\n---\n", ":3: this region is never closed"), ("---\na: b\n# /metrics\n---\n", ":3: # /metrics closes nothing"),
+                ("<!-- metrics: retriever model-index -->", "front matter"),
+            ("<!-- metrics: x table -->\n<!-- /metrics: x -->", "a closing marker has no address"),
+                ("---\na: b\n# metrics: retriever model-index\n---\n", ":3: this region is never closed"),
+            ("---\na: b\n# /metrics\n---\n", ":3: # /metrics closes nothing"),
                 ("---\na: b\n# metrics: retriever table\n# /metrics\n---\n", "ends in model-index"),
                 ("<!-- metrics: retriever table -->\n| a |\n|---|\n\n| b |\n|---|\n<!-- /metrics -->", "2 tables in one region")):
             with self.subTest(text=text):
@@ -281,19 +319,25 @@ class Cards(TestCase):
         self.assertEqual(path.read_text(), "4<!-- metrics: retriever queries -->")
 
     def test_unmarked_tables_are_suggestions(self):
-        self.write("card.md", "| Model | nDCG@1 | Hit@1 (%) | other |\n|---|---|---|---|\n| `example/v2` | 0.5 | 50 | 7 |\n| **upstream** | 0.1429 | 26.00 | 1 |\n\n"
-                              "| metric | V2 |\n|---|---|\n| MRR@3 | 0.83 |\n\n| v2 | Hit@1 |\n|---|---|\n| x | 99% |\n\n| name | value |\n|---|---|\n| a | 1 |\n\n"
+        self.write("card.md", "| Model | nDCG@1 | Hit@1 (%) | other |\n|---|---|---|---|\n| `example/v2` | 0.5 | 50 | 7 |\n"
+                              "| **upstream** | 0.1429 | 26.00 | 1 |\n\n"
+                              "| metric | V2 |\n|---|---|\n| MRR@3 | 0.83 |\n\n| v2 | Hit@1 |\n|---|---|\n| x | 99% |\n\n"
+                              "| name | value |\n|---|---|\n| a | 1 |\n\n"
                               "| Hit@1 v2 |  |\n|---|---|\n")
         done = self.card("check", "card.md")
         self.assertEqual(done.returncode, 0)
         lines = done.stdout.splitlines()
-        self.assertRegex(lines[0], r"^suggestion: card\.md:1: this table agrees in 2 of 4 numbers with retriever; mark it .*<!-- metrics: retriever table -->")
-        self.assertEqual([line.split(",")[0] for line in lines[1:3]], ["suggestion: card.md:4: printed 0.1429 (nDCG@1", "suggestion: card.md:4: printed 26.00 (Hit@1 (%)"])
+        self.assertRegex(lines[0],
+                         r"^suggestion: card\.md:1: this table agrees in 2 of 4 numbers with retriever; "
+                         r"mark it .*<!-- metrics: retriever table -->")
+        self.assertEqual([line.split(",")[0] for line in lines[1:3]],
+                         ["suggestion: card.md:4: printed 0.1429 (nDCG@1", "suggestion: card.md:4: printed 26.00 (Hit@1 (%)"])
         self.assertIn("card.md:6: this table agrees with retriever answerable", lines[3])
         self.assertEqual(lines[-1], "card.md: 0 marked numbers and 0 marked tables")
 
     def test_a_model_index_is_generated_and_checked(self):
-        head, end = "---\nlicense: mit\n# metrics: retriever answerable model-index hit @1 v2; promotion public model-index v2\n", "# /metrics\nlanguage: en\n---\n# Card\n"
+        head = "---\nlicense: mit\n# metrics: retriever answerable model-index hit @1 v2; promotion public model-index v2\n"
+        end = "# /metrics\nlanguage: en\n---\n# Card\n"
         path = self.write("card.md", head + end)
         self.assertEqual(self.card("check", "card.md").returncode, 1)
         self.card("update", "card.md")
@@ -310,7 +354,8 @@ class Cards(TestCase):
         self.assertEqual(path.read_text(), text)
 
     def test_an_unmarked_model_index_is_a_suggestion(self):
-        self.write("card.md", "---\nmodel-index:\n- name: example/v2\n  results:\n  - metrics:\n    - type: hit_at_1\n      value: 50.0\n"
+        self.write("card.md", "---\nmodel-index:\n- name: example/v2\n  results:\n  - metrics:\n"
+                              "    - type: hit_at_1\n      value: 50.0\n"
                               "    - type: mrr_at_3\n      value: 0.7\n---\n# metrics: a heading\n")
         done = self.card("check", "card.md")
         self.assertEqual(done.returncode, 0)
@@ -330,7 +375,8 @@ class Documentation(TestCase):
 
     def test_every_address_in_the_page_resolves(self):
         own = Library(metrics.load_records(ROOT / "records")[0])
-        addresses = [address for address in re.findall(r"(?:<!--|#) metrics: ([^`\n]*?)(?: -->|`|\n)", self.page("card")) if not address.startswith("ADDRESS")]
+        addresses = [address for address in re.findall(r"(?:<!--|#) metrics: ([^`\n]*?)(?: -->|`|\n)", self.page("card"))
+                     if not address.startswith("ADDRESS")]
         self.assertGreater(len(addresses), 10)
         for address in addresses:
             for part in address.split(";"):

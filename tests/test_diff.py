@@ -8,6 +8,7 @@ from math import fsum
 
 import metrics
 from harness import diff
+from harness.diff_text import lines_of
 from tests import DATA, ROOT, TestCase
 
 OLD, CHANGED = DATA / "card" / "records" / "retriever.json", DATA / "card" / "changed" / "retriever.json"
@@ -75,7 +76,8 @@ class Versions(TestCase):
         self.new["queries"][1]["reference_grade_counts"] = {"0": 9, "2": 2, "3": 1}
         report = self.report()
         self.assertEqual(report["reference"]["expanded"], [{"query": "q2", "counts": {"0": [5, 9], "2": [0, 2]}}])
-        self.assertEqual((report["reference"]["old_pairs"], report["reference"]["new_pairs"], report["reference"]["not_kept"]), (25, 31, []))
+        self.assertEqual((report["reference"]["old_pairs"], report["reference"]["new_pairs"], report["reference"]["not_kept"]),
+                         (25, 31, []))
         self.assertEqual(self.moved(report), {"ideal"})
         recall = next(row for row in report["metrics"] if (row["model"], row["metric"], row["cutoff"]) == ("v2", "recall", 3))
         self.assertAlmostEqual(recall["parts"]["ideal"], (1 / 3 - 1) / 3)
@@ -83,7 +85,7 @@ class Versions(TestCase):
     def test_an_uncounted_grade_is_not_compared(self):
         del self.new["queries"][1]["reference_grade_counts"]["0"]
         self.assertEqual(len(self.report()["reference"]["expanded"]), 1)
-        self.assertIn("    q2: grade 0: 5 -> uncounted", ["  " + line for line in diff.lines_of(self.report(), 5)])
+        self.assertIn("    q2: grade 0: 5 -> uncounted", ["  " + line for line in lines_of(self.report(), 5)])
 
     def test_queries_that_come_and_go(self):
         self.new["queries"][2]["id"] = "q9"
@@ -127,7 +129,8 @@ class Versions(TestCase):
         self.new["models"]["v2"] = {"name": "other"}
         report = self.report()
         self.assertEqual(report["models"], {"added": ["v3"], "removed": [], "identity": ["v2"]})
-        self.assertTrue(all(row["new"] is None and row["difference"] is None for row in report["metrics"] if row["cutoff"] == 1 and row["metric"] != "recall"))
+        self.assertTrue(all(row["new"] is None and row["difference"] is None for row in report["metrics"] if row["cutoff"] == 1
+                            and row["metric"] != "recall"))
 
     def test_types_selected_and_reasons(self):
         self.new["queries"][0]["type"] = "written by hand"
@@ -155,9 +158,11 @@ class Versions(TestCase):
 
         def record():
             ids = chance.sample(range(20), 12)
-            return {"models": {"a": {}, "b": {}}, "cutoffs": [1, 2, 5], "grades": {"useful": chance.choice((1, 2)), "gain": chance.choice(("linear", "exponential"))},
+            return {"models": {"a": {}, "b": {}}, "cutoffs": [1, 2, 5],
+                    "grades": {"useful": chance.choice((1, 2)), "gain": chance.choice(("linear", "exponential"))},
                     "queries": [{"id": f"q{number}", "type": chance.choice("xy"), "rankings": {"a": ranking(), "b": ranking()},
-                                 "reference_grade_counts": {"0": 9, "1": chance.randrange(5, 8), "2": chance.randrange(5, 9), "3": 5}} for number in ids]}
+                                 "reference_grade_counts": {"0": 9, "1": chance.randrange(5, 8), "2": chance.randrange(5, 9),
+                                                            "3": 5}} for number in ids]}
 
         for _ in range(25):
             self.old, self.new = record(), record()
@@ -180,7 +185,8 @@ class Command(TestCase):
     def test_exit_statuses(self):
         other = self.write("other.json", json.dumps({**json.loads(OLD.read_text()), "about": "a note"}))
         copy = self.write("copy.json", OLD.read_bytes() + b"\n\n")
-        for arguments, code, said in (((OLD, copy), 0, "the same"), ((OLD, other), 1, "only notes changed"), ((OLD, CHANGED), 1, "grades changed: 2"),
+        for arguments, code, said in (((OLD, copy), 0, "the same"), ((OLD, other), 1, "only notes changed"),
+                                      ((OLD, CHANGED), 1, "grades changed: 2"),
                                       ((OLD, "missing.json"), 2, ""), ((OLD,), 2, ""), ((OLD, CHANGED, "--type", "none"), 2, ""),
                                       ((OLD, CHANGED, "--metric", "f1"), 2, "")):
             with self.subTest(arguments=arguments):
@@ -191,7 +197,8 @@ class Command(TestCase):
 
     def test_json_holds_everything(self):
         report = json.loads(self.diff(OLD, CHANGED, "--format", "json", "--type", "generated").stdout)
-        self.assertEqual((report["same"], report["population"], len(report["blocks"][""]["grades"])), (False, "type generated", 2))
+        self.assertEqual((report["same"], report["population"], len(report["blocks"][""]["grades"])),
+                         (False, "type generated", 2))
         self.assertEqual(len(report["blocks"][""]["metrics"]), 20)
 
     def test_other_blocks(self):
@@ -204,8 +211,10 @@ class Command(TestCase):
         del checks["checks"]["cosine"]
         new = self.write("new.json", json.dumps({"table": table["public"], "served": checks}))
         lines = self.diff(old, new).stdout.splitlines()
-        for said in ("  scifact: v2: 0.7500 -> 0.8000, 1 of 2 scores changed", "  trec covid: removed", "  nfcorpus: added", "  the block is removed",
-                     "  drift: 0.02 (at most 0.01: FAIL) -> 0.001 (at most 0.01: pass)", "  cosine: 0.999 (at least 0.99: pass) -> absent"):
+        for said in ("  scifact: v2: 0.7500 -> 0.8000, 1 of 2 scores changed", "  trec covid: removed", "  nfcorpus: added",
+                     "  the block is removed",
+                     "  drift: 0.02 (at most 0.01: FAIL) -> 0.001 (at most 0.01: pass)",
+                     "  cosine: 0.999 (at least 0.99: pass) -> absent"):
             self.assertIn(said, lines)
 
     def test_the_page_shows_what_the_command_prints(self):

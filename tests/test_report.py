@@ -61,7 +61,8 @@ class Page(TestCase):
                 for metric, values in metrics.query_values(self.panel, model, k).items():
                     place = [own["name"] for own in data["metrics"]].index(metric)
                     self.assertEqual(data["values"][str(k)][place][at], [metrics.rounded(value) for value in values])
-        self.assertEqual(data["rankings"][0][12], "".join("-" if grade == 255 else str(grade) for grade in self.panel.rankings["base"][12]))
+        self.assertEqual(data["rankings"][0][12], "".join("-" if grade == 255 else str(grade)
+                                                          for grade in self.panel.rankings["base"][12]))
 
     def test_high_grades_and_empty_rankings(self):
         value = {"models": {"a": {}}, "cutoffs": [1], "grades": {"max": 100, "useful": 12}, "queries": [
@@ -84,7 +85,8 @@ class Command(TestCase):
         page = (self.folder / "page.html").read_text(encoding="utf-8")
         for said in ("<h2 id=\"r0\">promotion", "absent", "cosine", "retriever, answerable: 3 queries", "data:image/svg+xml"):
             self.assertIn(said, page)
-        again = self.run_command("harness", "report", "--output", "again.html", "--directory", DATA / "card" / "records", env={"PYTHONHASHSEED": "7"})
+        again = self.run_command("harness", "report", "--output", "again.html", "--directory", DATA / "card" / "records",
+                                 env={"PYTHONHASHSEED": "7"})
         self.assertEqual(again.returncode, 0)
         self.assertEqual((self.folder / "again.html").read_text(encoding="utf-8"), page)
 
@@ -98,15 +100,18 @@ class Command(TestCase):
 
 
 PROBE = """<script>
-const out = {}, root = document.querySelector(".explorer"), x = new Explorer(root, JSON.parse(document.getElementById("p0-0").textContent));
+const out = {}, root = document.querySelector(".explorer");
+const x = new Explorer(root, JSON.parse(document.getElementById("p0-0").textContent));
 const press = key => x.list.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
 const choose = (select, value) => { select.value = value; select.dispatchEvent(new Event("input")); };
 const ids = () => x.order.map(query => x.data.ids[query]);
 out.alerts = document.querySelectorAll(".row script, .detail script").length;
 choose(x.metric, 3); choose(x.cutoff, "3"); choose(x.sort, "change"); out.change = ids();
 x.down.click(); out.down = ids(); choose(x.sort, "m1"); x.down.click(); out.m1 = ids();
-choose(x.sort, "file"); choose(x.outcome, "won"); out.won = ids(); choose(x.outcome, "lost"); out.lost = ids(); choose(x.outcome, "tied"); out.tied = ids();
-choose(x.outcome, ""); choose(x.type, "odd"); out.type = ids(); choose(x.type, ""); choose(x.eligible, "no"); out.not_eligible = ids();
+choose(x.sort, "file"); choose(x.outcome, "won"); out.won = ids(); choose(x.outcome, "lost"); out.lost = ids();
+choose(x.outcome, "tied"); out.tied = ids();
+choose(x.outcome, ""); choose(x.type, "odd"); out.type = ids(); choose(x.type, "");
+choose(x.eligible, "no"); out.not_eligible = ids();
 choose(x.eligible, ""); choose(x.answerable, "no"); out.not_answerable = ids(); choose(x.answerable, "");
 x.search.value = "q12 "; x.search.dispatchEvent(new Event("input")); out.search = ids(); x.search.value = ""; x.arrange();
 out.rows = document.querySelectorAll(".row").length;
@@ -115,8 +120,10 @@ press("Enter"); out.detail = x.detail.textContent; out.active = x.list.getAttrib
 out.activeInPage = !!document.getElementById(out.active); press("End"); out.end = x.active; press("Home"); out.home = x.active;
 out.cells = [...x.rows.get(0).querySelectorAll(".strip")].map(strip => strip.textContent);
 out.labels = x.rows.get(0).getAttribute("aria-label");
-out.ties = [fixed(0.03125, 4), fixed(3.125, 2), fixed(0.09375, 4), fixed(-0.03125, 4), fixed(1.005, 2), fixed(66.66666666667, 2), fixed(0, 4)];
-const result = document.createElement("pre"); result.id = "result"; result.textContent = JSON.stringify(out); document.body.append(result);
+out.ties = [fixed(0.03125, 4), fixed(3.125, 2), fixed(0.09375, 4), fixed(-0.03125, 4),
+  fixed(1.005, 2), fixed(66.66666666667, 2), fixed(0, 4)];
+const result = document.createElement("pre"); result.id = "result";
+result.textContent = JSON.stringify(out); document.body.append(result);
 </script></body>"""
 
 
@@ -131,7 +138,8 @@ class Browser(TestCase):
         panel, base, other = own.blocks[""], "base", ODD.strip()
         page = self.write("page.html", build([("x.json", own)], "Report").replace("</body>", PROBE))
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            done = subprocess.run([BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--dump-dom", page.as_uri()],
+            done = subprocess.run([BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
+                                   "--dump-dom", page.as_uri()],
                                   capture_output=True, text=True, encoding="utf-8", timeout=120)
         found = re.search(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
         self.assertTrue(found, done.stderr[-2000:])
@@ -143,7 +151,8 @@ class Browser(TestCase):
             return [panel.ids[at] for at in range(len(panel.ids)) if holds(at)]
 
         def ordered(values, sign):
-            return [panel.ids[at] for at in sorted(range(len(values)), key=lambda at: (values[at] is None, sign * (values[at] or 0), at))]
+            return [panel.ids[at] for at in sorted(range(len(values)),
+                                                   key=lambda at: (values[at] is None, sign * (values[at] or 0), at))]
 
         self.assertEqual(out["change"], ordered(change, 1))
         self.assertEqual(out["down"], ordered(change, -1))
@@ -158,7 +167,8 @@ class Browser(TestCase):
         self.assertEqual(out["search"], [panel.ids[12]])
         self.assertTrue(0 < out["rows"] < 40)
         self.assertEqual((out["alerts"], out["end"], out["home"], out["activeInPage"]), (0, 39, 0, True))
-        self.assertEqual(out["ties"], [f"{0.03125:.4f}", f"{3.125:.2f}", f"{0.09375:.4f}", f"{-0.03125:.4f}", f"{1.005:.2f}", "66.67", "0.0000"])
+        self.assertEqual(out["ties"], [f"{0.03125:.4f}", f"{3.125:.2f}", f"{0.09375:.4f}", f"{-0.03125:.4f}", f"{1.005:.2f}",
+                                       "66.67", "0.0000"])
         self.check_arithmetic(out["detail"], panel, panel.ids[12], (base, other))
 
     def check_arithmetic(self, detail, panel, query, models):
@@ -168,4 +178,5 @@ class Browser(TestCase):
             self.assertGreater(len(numbers), 6)
             for number in numbers:
                 self.assertIn(number, detail)
-        self.assertEqual(detail.count("excluded (abstained)"), sum(panel.rankings[model][12][:3].count(metrics.EXCLUDED) for model in models))
+        self.assertEqual(detail.count("excluded (abstained)"),
+                         sum(panel.rankings[model][12][:3].count(metrics.EXCLUDED) for model in models))
