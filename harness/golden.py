@@ -14,12 +14,12 @@ import sys
 
 from harness.evaluation import Evaluation, evaluate
 from harness.golden_items import GoldenSet, load_golden, reanchored
-from metrics import RecordError, write_whole
+from harness.holdout import LEDGER
+from harness.runlog import LOG_FOLDER
+from metrics import RecordError, quote, write_whole
 
 __all__ = ["Evaluation", "GoldenSet", "evaluate", "load_golden", "main"]
 
-LOG_FOLDER = "eval_logs"
-LEDGER = "holdout-ledger.jsonl"
 
 
 def main(argv):
@@ -49,7 +49,7 @@ def parser():
     log.add_argument("--plot", metavar="FILE.svg", help="draw the history")
     split = add(commands, "split", run_split, "split a golden set into tuning and holdout questions, type by type")
     split.add_argument("golden", metavar="GOLDEN.jsonl")
-    split.add_argument("--output", metavar="DIR", help="default: the folder of the golden set")
+    split.add_argument("--output", default=".", metavar="DIR", help="default: the current folder")
     split.add_argument("--share", type=float, default=0.3, help="share of the holdout (default: %(default)s)")
     check = add(commands, "check", run_check, "check a golden set against its documents and chunks")
     check.add_argument("golden", nargs="+", metavar="GOLDEN.jsonl")
@@ -107,7 +107,7 @@ def add_run(commands):
     out.add_argument("--html", metavar="FILE", help="the report as one HTML page")
     out.add_argument("--output", metavar="DIR", help="records/golden.json, its summary, and the report in every form")
     out.add_argument("--log", nargs="?", const=LOG_FOLDER, metavar="DIR", help="add the run to the log (default folder: eval_logs)")
-    out.add_argument("--ledger", metavar="FILE", help=f"uses of holdout questions (default: {LEDGER} beside the golden set)")
+    out.add_argument("--ledger", metavar="FILE", help=f"uses of holdout questions (default: {LEDGER} in the log's folder)")
     out.add_argument("--floors", metavar="FLOORS.json", help="gate the run: exit status 1 below a floor")
     out.add_argument("--junit", metavar="FILE", help="with --floors: the verdicts as JUnit XML")
 
@@ -214,8 +214,11 @@ def run_split(arguments):
     if not 0 < arguments.share < 1:
         raise RecordError(f"--share: expected a number between 0 and 1, got {arguments.share}")
     golden = load_golden(arguments.golden)
-    folder = arguments.output or os.path.dirname(arguments.golden) or "."
+    folder = arguments.output
     before = read_parts(folder)
+    if others := before.keys() - {item.id for item in golden.items}:
+        raise RecordError(f"{folder}: tuning.jsonl and holdout.jsonl there hold questions that are not in {arguments.golden},"
+                          f" such as {quote(min(others))}; take them out, or name another folder with --output")
     parts = split_items(golden.items, arguments.share, before)
     paths = write_parts(golden.items, parts, folder)
     counts = Counter((item.type, parts[item.id]) for item in golden.items)

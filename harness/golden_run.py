@@ -11,9 +11,12 @@ from harness.evaluation import check_lengths, depth_for, evaluate_made
 from harness.files import canonical_hash, read_jsonl
 from harness.golden_items import golden_set, load_golden
 from harness.golden_report import against, report_of
+from harness.holdout import LEDGER, note_holdout
 from harness.identity import Cache, check_metas, code_version
+from harness.locks import make_folder
 from harness.normalize import normalizer, read_synonyms
 from harness.relevance import ChunkIndex
+from harness.runlog import LOG_FOLDER, add, entry_lines, entry_of, now
 from harness.searching import Found, found, load_function
 from metrics import RecordError, dump_json, load_record, quote, summarize, write_whole
 
@@ -38,8 +41,10 @@ def run(arguments, out):
     configuration = configuration_of(arguments, golden, source, index_identity)
     check_floors(arguments, golden)
     base = base_panel(arguments, golden)
-    make_folder(arguments.output and os.path.join(arguments.output, "records"))
-    uses = note_holdout(arguments, golden, configuration)
+    make_folder(arguments.output and os.path.join(arguments.output, "records"))  # now, so that no search is for nothing
+    ledger = arguments.ledger or os.path.join(arguments.log or LOG_FOLDER, LEDGER)
+    uses = note_holdout(golden, ledger, search=source.name, k=arguments.k,
+                        configuration_sha256=configuration["configuration_sha256"])
     evaluation = evaluate_cached(arguments, golden, chunks, source, configuration)
     report = report_of(evaluation, configuration, ChunkIndex(chunks), arguments.production_k)
     report["holdout_uses"], report["base"] = uses, base and against(evaluation, base, arguments.base)
@@ -155,15 +160,6 @@ def check_floors(arguments, golden):
         check_same(read_floors(arguments.floors), Measured(golden.sha256, arguments.k, counts, {}), arguments.floors)
 
 
-def make_folder(path):
-    """Make the folder that results go to, before the search: nobody wants to hear afterwards that there is none."""
-    try:
-        if path:
-            os.makedirs(path, exist_ok=True)
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be made: {error.strerror}") from None
-
-
 def base_panel(arguments, golden):
     """The panel of the run to compare with, or None. Raises RecordError unless it is of the same questions."""
     if not arguments.base:
@@ -176,21 +172,6 @@ def base_panel(arguments, golden):
     if panel.depth < arguments.k:
         raise RecordError(f"{arguments.base}: its depth of {panel.depth} is below k = {arguments.k}")
     return panel
-
-
-def note_holdout(arguments, golden, configuration):
-    """Enter the use of holdout questions in their ledger, before the search; gives the number of uses, or None."""
-    from harness.golden import LEDGER
-    from harness.holdout import note_use
-    from harness.runlog import now
-
-    held = [item.id for item in golden.items if item.split == "holdout"]
-    if not held:
-        return None
-    path = arguments.ledger or os.path.join(os.path.dirname(arguments.golden[0]), LEDGER)
-    return note_use(path, {"time": now(), "golden": golden.name, "golden_sha256": golden.sha256, "holdout_questions": len(held),
-                           "search": configuration["search"], "k": arguments.k,
-                           "configuration_sha256": configuration["configuration_sha256"]})
 
 
 def evaluate_cached(arguments, golden, chunks, source, configuration):
@@ -230,8 +211,6 @@ def publish(arguments, evaluation, configuration, report, out):
 
 def log_run(folder, evaluation, configuration):
     """Add the run to the log and say on stderr what the log says of it."""
-    from harness.runlog import add, entry_lines, entry_of, now
-
     first, *rest = entry_lines(add(folder, entry_of(evaluation, configuration, now())))
     print("\n".join([f"logged {first}", *rest]), file=sys.stderr)
 

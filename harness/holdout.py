@@ -6,9 +6,10 @@ from hashlib import sha256
 from math import fsum, sqrt
 
 from harness.golden_items import PARTS, read_items
-from harness.locks import locked
+from harness.locks import locked, make_folder
 from metrics import RecordError, decode_utf8, parse_json, read_bytes, t_95, write_whole
 
+LEDGER = "holdout-ledger.jsonl"
 SMALL_GAP = 0.05  # a gap within this is none worth acting on
 
 
@@ -53,18 +54,30 @@ def read_parts(folder):
 
 def write_parts(items, parts, folder):
     """Write tuning.jsonl and holdout.jsonl, each item with its `split`; gives {part: path}."""
-    os.makedirs(folder, exist_ok=True)
     paths = {part: os.path.join(folder, f"{part}.jsonl") for part in PARTS}
+    rows = {part: [{**item.value, "split": part} for item in items if parts[item.id] == part] for part in PARTS}
+    if empty := [part for part in PARTS if not rows[part]]:
+        raise RecordError(f"{paths[empty[0]]}: no question in this part; expected more questions or another share")
+    make_folder(folder)
     for part, path in paths.items():
-        rows = [{**item.value, "split": part} for item in items if parts[item.id] == part]
-        if not rows:
-            raise RecordError(f"{path}: no question in this part; expected more questions or another share")
-        write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows[part]))
     return paths
+
+
+def note_holdout(golden, path, **what):
+    """Enter a use of holdout questions, if a golden set has any, in the ledger at path; gives the number of uses, or None."""
+    from harness.runlog import LOG_FOLDER, now
+
+    held = sum(item.split == "holdout" for item in golden.items)
+    if not held:
+        return None
+    return note_use(path or os.path.join(LOG_FOLDER, LEDGER),
+                    {"time": now(), "golden": golden.name, "golden_sha256": golden.sha256, "holdout_questions": held, **what})
 
 
 def note_use(path, entry):
     """Add one use of the holdout to its ledger, a JSON Lines file; gives how many uses it holds now."""
+    make_folder(os.path.dirname(path))
     with locked(path):
         old = decode_utf8(read_bytes(path), path) if os.path.exists(path) else ""
         for number, line in enumerate(old.splitlines(), 1):

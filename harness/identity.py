@@ -4,6 +4,7 @@ import os
 import sys
 
 from harness.files import canonical_hash, sha256_of
+from harness.locks import make_folder
 from metrics import RecordError, dump_json, quote, read_json, write_whole
 
 REQUIRED = ("model", "version", "dimensions")
@@ -61,10 +62,7 @@ class Cache:
 
     def __init__(self, folder):
         self.folder = os.fspath(folder)
-        try:
-            os.makedirs(self.folder, exist_ok=True)
-        except OSError as error:
-            raise RecordError(f"{folder}: cannot be made: {error.strerror}") from None
+        make_folder(self.folder)
 
     def path(self, configuration):
         """The file of a configuration."""

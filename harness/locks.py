@@ -1,9 +1,18 @@
-"""Lets one process at a time change a file that several may add to, such as a log."""
+"""Makes folders, and lets one process at a time change a file that several may add to, such as a log."""
 
 import contextlib
 import os
 
 from metrics import RecordError
+
+
+def make_folder(path):
+    """Make a folder and those above it; nothing for an empty path. Raises RecordError."""
+    try:
+        if path:
+            os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be made: {error.strerror}") from None
 
 
 @contextlib.contextmanager

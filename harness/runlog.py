@@ -10,9 +10,10 @@ from decimal import Decimal
 
 from harness.evaluation import METRICS
 from harness.gate import exact
-from harness.locks import locked
+from harness.locks import locked, make_folder
 from metrics import RecordError, dump_json, quote, read_json, write_whole
 
+LOG_FOLDER = "eval_logs"
 FALL = Decimal("0.05")
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
@@ -98,10 +99,7 @@ NEEDED = {"time": ("a time such as 2026-01-31T08:15:00Z", lambda value: isinstan
 
 def add(folder, entry):
     """Add a run to the log and give the entry with its marks: `compared_with`, `not_comparable`, `needs_review`."""
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise RecordError(f"{folder}: cannot be made: {error.strerror}") from None
+    make_folder(folder)
     with locked(os.path.join(folder, "log")):
         before = read_log(folder)
         entry = {**entry, **marks(entry, before)}

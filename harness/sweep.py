@@ -16,6 +16,7 @@ from harness.evaluation import METRICS, check_lengths, depth_for, evaluate_made,
 from harness.files import canonical_hash
 from harness.golden_items import load_golden
 from harness.golden_run import embedded
+from harness.holdout import note_holdout
 from harness.identity import Cache, code_version
 from harness.normalize import NORMALIZATIONS, normalizer, read_synonyms
 from harness.searching import apart, foreign, load_function, with_depth
@@ -62,6 +63,8 @@ def run(arguments, out):
     sweep = prepare(arguments)
     plan = planned(axes, arguments.grid)
     print(plan_text(axes, plan, arguments.grid, sweep), flush=True, file=out)
+    if note_holdout(sweep.golden, arguments.ledger, search=sweep.common["build"], k=sweep.k, sweep=len(plan)):
+        print("warning: this set has holdout questions, and a sweep tunes on them; sweep tuning.jsonl instead", file=sys.stderr)
     results = Results(sweep, arguments.output, len(plan))
     winners = run_grid(axes, plan, results) if arguments.grid else run_axes(axes, results)
     report = results.write(winners)
@@ -99,6 +102,7 @@ def parser():
     command.add_argument("--timeout", type=float, default=30, metavar="SECONDS", help="for one search (default: 30)")
     command.add_argument("--max-errors", type=int, default=0, metavar="N", help="failed searches allowed in a run (default: 0)")
     command.add_argument("--code-version", metavar="TEXT", help="default: a hash of the build function's source file")
+    command.add_argument("--ledger", metavar="FILE", help="uses of holdout questions (default: eval_logs/holdout-ledger.jsonl)")
     command.add_argument("--output", default="sweep", metavar="DIR", help="sweep.json, sweep.md and finished runs (default: sweep)")
     return command
 

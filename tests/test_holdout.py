@@ -60,8 +60,13 @@ class Split(Case):
         self.assertLessEqual(set(before.splitlines()), set(after.splitlines()))
         self.assertEqual(json.loads(after.splitlines()[0])["split"], "holdout")
         self.assertEqual(self.run_command("harness", "golden", "split", "golden.jsonl", "--share", 1).returncode, 2)
+        other = self.write("other.jsonl", line("other"))
+        refused = self.run_command("harness", "golden", "split", other)
+        self.assertIn("hold questions that are not in", refused.stderr)
+        self.assertEqual((self.folder / "holdout.jsonl").read_text(), after)
         one = self.write("one/golden.jsonl", line(1))
-        self.assertIn("no question in this part", self.run_command("harness", "golden", "split", one, "--share", 0.01).stderr)
+        result = self.run_command("harness", "golden", "split", one, "--share", 0.01, "--output", "one")
+        self.assertIn("no question in this part", result.stderr)
 
 
 class Ledger(Case):
@@ -78,7 +83,7 @@ class Ledger(Case):
     def test_a_run_on_holdout_questions_is_entered_and_one_on_tuning_is_not(self):
         text = "".join(line(number, split=("tuning", "holdout")[number % 2]) for number in range(30))
         golden = self.write("golden.jsonl", text)
-        ledger = self.folder / "holdout-ledger.jsonl"
+        ledger = self.folder / "eval_logs" / "holdout-ledger.jsonl"
         chunks = DATA / "golden" / "chunks.jsonl"
         self.assertEqual(self.run_command("harness", "golden", "run", golden, "--chunks", chunks, "--part", "tuning").returncode, 0)
         self.assertFalse(ledger.exists())
@@ -88,6 +93,8 @@ class Ledger(Case):
         self.assertEqual(json.loads(ledger.read_text())["holdout_questions"], 15)
         self.run_command("harness", "golden", "run", golden, "--chunks", chunks, "--part", "holdout")
         self.assertEqual(len(ledger.read_text().splitlines()), 2)
+        self.run_command("harness", "golden", "run", golden, "--chunks", chunks, "--log", "logs")
+        self.assertEqual(len((self.folder / "logs" / "holdout-ledger.jsonl").read_text().splitlines()), 1)
         for name in ("tuning", "holdout"):
             self.write(f"{name}.jsonl", "".join(row for row in text.splitlines(True) if f'"{name}"' in row))
         two = self.run_command("harness", "golden", "run", "tuning.jsonl", "holdout.jsonl", "--chunks", chunks)

@@ -115,6 +115,14 @@ class Command(TestCase):
                 self.assertIn(words, result.stderr)
                 self.assertNotIn("Traceback", result.stderr)
 
+    def test_holdout_questions_are_entered_and_warned_of(self):
+        golden = self.write("golden.jsonl", GOLDEN.read_text().replace('"answerable": true', '"answerable": true, "split": "holdout"'))
+        result = self.sweep("--size", "60,120", golden=golden)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("a sweep tunes on them", result.stderr)
+        ledger = (self.folder / "eval_logs" / "holdout-ledger.jsonl").read_text().splitlines()
+        self.assertEqual([json.loads(entry)["sweep"] for entry in ledger], [2])
+
     def test_questions_without_spans(self):
         golden = self.write("golden.jsonl", '{"id": 1, "question": "Why?", "relevant_chunks": ["a"]}\n')
         result = self.sweep(golden=golden)
