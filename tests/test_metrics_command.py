@@ -465,7 +465,9 @@ class Usage(CommandCase):
         self.main("--write")
         self.assertTrue((inner / "x-summary.json").exists())
         self.put("package.json", {"name": "x"})
-        self.assertRegex(self.main()[0], r"x-summary.json: \d+ values reproduced")
+        out, problems = self.main()
+        self.assertRegex(out, r"x-summary.json: \d+ values reproduced")
+        self.assertIn("package.json: skipped", problems)
 
 
 class Processes(CommandCase):

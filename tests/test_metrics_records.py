@@ -292,6 +292,12 @@ class ParsedRecords(TestCase):
         self.assertIn("x.json: comparison: unknown key", warnings[0])
         self.assertIn("x.json: queries[0].rankng: unknown key", warnings[1])
 
+    def test_members_without_a_block_are_named(self):
+        """A list of tables or a section with misspelt keys is not computed, so it must not pass in silence; a text may."""
+        warnings = metrics.parse_record({"about": "text", "graded": json.loads(PANEL), "public": [{"measure": "m"}],
+                                         "other": {"querys": []}}, "x.json").warnings
+        self.assertEqual([warning.split(": ")[1] for warning in warnings], ["public", "other"])
+
     def test_quote(self):
         self.assertEqual([metrics.quote(value) for value in (None, True, 2.0, 7)], ["null", "true", "2.0", "7"])
         self.assertIn('"3"', metrics.quote("3"))
