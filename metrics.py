@@ -17,9 +17,9 @@ standard library and works when it is copied alone beside somebody's records.
 import os
 import sys
 from collections import namedtuple
-from itertools import compress
+from itertools import compress, repeat
 from math import exp, fsum, inf, isfinite, lgamma, log, log1p, log2, pi, sqrt
-from operator import and_, gt, lt, mul, sub, truediv
+from operator import and_, contains, getitem, gt, lt, mul, sub
 
 FORMAT = 1
 EXCLUDED = 255  # the byte of an excluded position in a ranking
@@ -268,7 +268,7 @@ class _Reader:
     """Turns parsed JSON into blocks; notes every problem and warning on the way, each with its place."""
 
     def __init__(self):
-        self.problems, self.warnings, self.query, self.grades = [], [], "", b""
+        self.problems, self.warnings, self.query = [], [], ""
 
     def expect(self, holds, place, expected, value, hint=""):
         """Note a problem unless it holds; gives back whether it does."""
@@ -346,10 +346,10 @@ class _Reader:
 
     def queries(self, value, place, models, depth, top):
         """The columns of a Panel: ids, types, counts, rankings, selected, reasons."""
-        found, ids, types, counts, selected, reasons = len(self.problems), {}, [], [], [], {}
+        found, ids, types, counts, selected = len(self.problems), {}, [], [], []
         rankings = {model: [] for model in models}
-        no_counts = {str(grade): -1 if grade == 0 else 0 for grade in range(top + 1)}
-        self.grades = bytes((*range(top + 1), EXCLUDED))
+        self.depth, self.top, self.reasons, self.grades = depth, top, {}, bytes((*range(top + 1), EXCLUDED))
+        self.no_counts = {str(grade): -1 if grade == 0 else 0 for grade in range(top + 1)}
         some = self.expect(isinstance(value, list) and value, place, "a list of at least one query (no records to score)", value)
         for index, query in enumerate(value if some else ()):
             self.query, at = "", f"{place}[{index}]"
@@ -362,13 +362,11 @@ class _Reader:
             types.append(query.get("type"))
             if "type" in query:
                 self.name(types[-1], f"{at}.type", "a type")
-            counts.append(self.counts(query["reference_grade_counts"], f"{at}.reference_grade_counts", no_counts))
+            counts.append(self.counts(query["reference_grade_counts"], f"{at}.reference_grade_counts"))
             own = self.object(query["rankings"], f"{at}.rankings")
             if self.expect(own.keys() == models.keys(), f"{at}.rankings", f"a ranking of each of the models {list(models)}", list(own)):
                 for model in models:
-                    rankings[model].append(self.ranking(own[model], f"{at}.rankings.{model}", depth, counts[-1], no_counts))
-                    reasons.update({(model, index, rank): own[model][rank].get("reason") for rank, grade in enumerate(rankings[model][-1])
-                                    if grade == EXCLUDED} if EXCLUDED in rankings[model][-1] else ())
+                    rankings[model].append(self.ranking(own[model], f"{at}.rankings.{model}", counts[-1], model, index))
                 selected.append(self.selected(query["selected"], f"{at}.selected", own) if "selected" in query else None)
         self.query = ""
         for what, column in (("type", types), ("selected", selected)):
@@ -378,7 +376,7 @@ class _Reader:
         if len(self.problems) > found:
             return None
         return (tuple(ids), tuple(types) if any(types) else None, tuple(counts), {model: tuple(own) for model, own in rankings.items()},
-                {model: tuple(own[model] for own in selected) for model in models} if all(selected) else None, reasons)
+                {model: tuple(own[model] for own in selected) for model in models} if all(selected) else None, self.reasons)
 
     def query_id(self, query_id, place, ids):
         """Add a query's id; ids is {id: place}."""
@@ -390,37 +388,40 @@ class _Reader:
                 self.warnings.append(f"{place}: a space at the edge of {quote(query_id)}; ids are compared as they are")
             ids[query_id] = place
 
-    def counts(self, counts, place, no_counts):
+    def counts(self, counts, place):
         """How many passages of the reference carry each grade, as a tuple by grade; -1 for grade 0 where it is left out."""
-        if (isinstance(counts, dict) and counts.keys() <= no_counts.keys() and set(map(type, counts.values())) <= {int}
+        if (isinstance(counts, dict) and counts.keys() <= self.no_counts.keys() and set(map(type, counts.values())) <= {int}
                 and min(counts.values(), default=0) >= 0 and max(counts.values(), default=0) <= MAX_COUNT):
-            return tuple({**no_counts, **counts}.values())
-        top = len(no_counts) - 1
+            return tuple({**self.no_counts, **counts}.values())
         for key, count in self.object(counts, place).items():
-            self.expect(key in no_counts, place, f'grades 0..{top}, written "0" to "{top}"', key)
+            self.expect(key in self.no_counts, place, f'grades 0..{self.top}, written "0" to "{self.top}"', key)
             self.expect(_is_count(count) and count <= MAX_COUNT, f"{place}.{key}", f"an integer 0 to {MAX_COUNT}", count)
         return ()
 
-    def ranking(self, ranking, place, depth, counts, no_counts):
-        """A ranking as bytes: a grade each, or EXCLUDED."""
+    def ranking(self, ranking, place, counts, model, query):
+        """A ranking as bytes: a grade each, or EXCLUDED; the reasons of excluded positions go to self.reasons."""
         if not self.expect(isinstance(ranking, list), place, "a list of positions", ranking):
             return b""
-        if len(ranking) > depth:
-            self.problems.append(f"{place}: {len(ranking)} positions, over the depth of {depth}{self.query}")
-        top, grades, excluded, packed, kinds = len(no_counts) - 1, ranking, (), None, set(map(type, ranking))
-        if dict in kinds:
-            excluded = [position for position in ranking if type(position) is dict]
-            grades = [EXCLUDED if type(position) is dict else position for position in ranking]
-        if kinds <= {int, dict} and not any(map(_position_problem, excluded)):
+        if len(ranking) > self.depth:
+            self.problems.append(f"{place}: {len(ranking)} positions, over the depth of {self.depth}{self.query}")
+        grades, packed, kinds, problem = ranking, None, set(map(type, ranking)), ""
+        excluded = [index for index, position in enumerate(ranking) if type(position) is dict] if dict in kinds else ()
+        if excluded:
+            grades = ranking.copy()
+            for index in excluded:
+                grades[index] = EXCLUDED
+                self.reasons[model, query, index] = ranking[index].get("reason")
+                problem = problem or _position_problem(ranking[index])
+        if kinds <= {int, dict} and not problem:
             try:
                 packed = bytes(grades)
             except ValueError:  # a number under 0 or over 255
                 packed = None
         if packed is None or packed.translate(None, self.grades) or packed.count(EXCLUDED) != len(excluded):
             for index, position in enumerate(ranking):
-                plain = type(position) is int and 0 <= position <= top
+                plain = type(position) is int and 0 <= position <= self.top
                 self.expect(plain or isinstance(position, dict) and not _position_problem(position), f"{place}[{index}]",
-                            f"a grade 0 to {top} (an integer, 0..{top}) or an excluded position", position,
+                            f"a grade 0 to {self.top} (an integer, 0..{self.top}) or an excluded position", position,
                             f"{_position_problem(position)}, at rank {index + 1}")
             return b""
         for grade, count in enumerate(counts):
@@ -486,13 +487,15 @@ def _position_problem(position):
     if not isinstance(position, dict):
         return '; write {"grade": null, "excluded": true}' if position is None else ""
     grade, excluded = position.get("grade", MISSING), position.get("excluded", MISSING)
+    if grade is None and excluded is True and (len(position) == 2 or len(position) == 3 and isinstance(position.get("reason"), str)):
+        return ""
     unknown = position.keys() - {"grade", "excluded", "reason"}
     return ("; grade is missing" if grade is MISSING else f"; unknown key {min(unknown)}" if unknown
             else "; write the grade alone" if grade is not None and excluded is MISSING
             else f"; excluded: expected true or false, got {quote(excluded)}" if not isinstance(excluded, (bool, _Refused))
             else f"; excluded stands beside grade {quote(grade)}" if grade is not None
             else "; grade null needs excluded true" if excluded is not True
-            else "" if isinstance(position.get("reason"), (str, type(None))) else "; reason: expected a string")
+            else "" if position.get("reason") is None else "; reason: expected a string")
 
 
 def _graded_pairs(counts):
@@ -504,7 +507,7 @@ def _graded_pairs(counts):
 # What one model shows at one cutoff, a list over the queries each: the retained grades (cut first, then excluded positions dropped),
 # how many of them are useful, and their DCG; and of the reference: how many useful passages it knows, and the ideal DCG.
 Cut = namedtuple("Cut", "retained useful dcg known ideal useless")
-LOG2_RANK = [log2(rank + 1) for rank in range(1, 101)]
+DISCOUNTED = {}  # {gains: the discounted gain of each grade, a tuple for each rank}; made as far as it is needed
 
 
 def gain_table(gain, max_grade):
@@ -524,10 +527,12 @@ def dcg(grades, gains):
 
 
 def dcg_terms(grades, gains):
-    """The terms of the DCG of retained grades (bytes), rank 1 first: gain / log2(rank + 1)."""
-    while len(grades) > len(LOG2_RANK):
-        LOG2_RANK.append(log2(len(LOG2_RANK) + 2))
-    return list(map(truediv, map(gains.__getitem__, grades), LOG2_RANK))
+    """The terms of the DCG of retained grades (bytes), rank 1 first: gain / log2(rank + 1). gains is a tuple."""
+    table = DISCOUNTED.setdefault(gains, [])
+    while len(table) < len(grades):
+        discount = log2(len(table) + 2)
+        table.append(tuple(gain / discount for gain in gains))
+    return list(map(getitem, table, grades))
 
 
 def ideal_grades(counts, k):
@@ -588,8 +593,9 @@ def mrr(cut):
 METRICS = {"hit": hit, "precision": precision, "recall": recall, "ndcg": ndcg, "mrr": mrr}
 TITLES = {"hit": "Hit", "precision": "Precision", "recall": "Recall", "ndcg": "nDCG", "mrr": "MRR",
           "selected_precision": "Selected precision"}
-# One metric at one cutoff (None for selected precision) over all queries: sums is {model: (numerators, denominators)}.
-Measured = namedtuple("Measured", "metric cutoff eligible sums")
+# One metric at one cutoff (None for selected precision) over all queries: sums is {model: (numerators, denominators)}, excluded
+# is {model: excluded positions in each query's prefix}.
+Measured = namedtuple("Measured", "metric cutoff eligible sums excluded")
 
 
 def retained_grades(panel, lengths):
@@ -599,9 +605,10 @@ def retained_grades(panel, lengths):
     """
     retained, eligible = {}, [1] * len(panel.ids)
     for model, rankings in panel.rankings.items():
-        prefixes = [ranking[:length] for ranking, length in zip(rankings, lengths[model])]
-        retained[model] = [prefix.replace(EXCLUDED_BYTE, b"") for prefix in prefixes]
-        eligible = [1 if was and (kept or not prefix) else 0 for was, kept, prefix in zip(eligible, retained[model], prefixes)]
+        prefixes = retained[model] = [ranking[:length] for ranking, length in zip(rankings, lengths[model])]
+        if any(map(contains, prefixes, repeat(EXCLUDED))):
+            retained[model] = [prefix.replace(EXCLUDED_BYTE, b"") for prefix in prefixes]
+            eligible = [1 if was and (kept or not prefix) else 0 for was, kept, prefix in zip(eligible, retained[model], prefixes)]
     return retained, eligible
 
 
@@ -621,7 +628,9 @@ def measure(panel, cutoffs=None):
         cuts = {model: Cut(own, [len(grades.translate(None, useless)) for grades in own],
                            [fsum(shown[:len(grades)]) for shown, grades in zip(terms[model], own)], known, ideal, useless)
                 for model, own in retained.items()}
-        measured.extend(Measured(name, cutoff, eligible, {model: function(cut) for model, cut in cuts.items()})
+        excluded = {model: list(map(sub, map(min, map(len, panel.rankings[model]), lengths[model]), map(len, own)))
+                    for model, own in retained.items()}
+        measured.extend(Measured(name, cutoff, eligible, {model: function(cut) for model, cut in cuts.items()}, excluded)
                         for name, function in metrics.items())
 
     for k in cutoffs:
@@ -641,14 +650,14 @@ def query_values(panel, model, k):
 
 
 def ratio(numerators, denominators):
-    """The sum of the numerators over the sum of the denominators, or None where that is 0."""
-    total = fsum(denominators)
+    """The sum of the numerators over the sum of the denominators (integers), or None where that is 0."""
+    total = sum(denominators)
     return fsum(numerators) / total if total else None
 
 
 def influences(numerators, denominators):
     """How far each query pulls the ratio from where it is: (n - ratio * d) / mean d. They sum to 0."""
-    value, mean = ratio(numerators, denominators), fsum(denominators) / len(denominators)
+    value, mean = ratio(numerators, denominators), sum(denominators) / len(denominators)
     return [(n - value * d) / mean for n, d in zip(numerators, denominators)]
 
 
@@ -727,17 +736,18 @@ def compare(base, candidate):
     lost. low, high and p are None for fewer than two queries; p also where every query differs by the same amount.
     Base 0.1, 0.2, 0.3, 0.4 and candidate 0.2, 0.3, 0.4, 0.6 over ones: difference 0.125, t = 5, p = 0.0153924, 4 wins.
     """
-    known = list(map(max, base[1], candidate[1]))
-    if not all(known):  # a query without any denominator says nothing about the ratio
+    if not (all(base[1]) or all(candidate[1])):  # a query without any denominator says nothing about the ratio
+        known = list(map(max, base[1], candidate[1]))
         base, candidate = ([list(compress(column, known)) for column in sums] for sums in (base, candidate))
     same = base[1] == candidate[1]
     old, new = (numerators if same else [n / d if d else 0.0 for n, d in zip(numerators, denominators)]
                 for numerators, denominators in (base, candidate))
     wins, losses, difference, low, high, p = sum(map(gt, new, old)), sum(map(lt, new, old)), None, None, None, None
     if any(base[1]) and any(candidate[1]):
-        difference = ratio(*candidate) - ratio(*base)
+        gained = list(map(sub, new, old))
+        difference = ratio(gained, base[1]) if same else ratio(*candidate) - ratio(*base)
         if len(old) > 1:
-            pulls = influences(list(map(sub, new, old)), base[1]) if same else list(map(sub, influences(*candidate), influences(*base)))
+            pulls = influences(gained, base[1]) if same else list(map(sub, influences(*candidate), influences(*base)))
             error, df = standard_error(pulls), len(pulls) - 1
             low, high = difference - t_95(df) * error, difference + t_95(df) * error
             p = t_tail(difference / error, df) if error else None
@@ -797,9 +807,7 @@ def summarize_panel(panel):
 
 def _population(panel, measured, members):
     """The results over one population: members[query] is 1 for the queries in it."""
-    excluded = {model: [ranking for ranking in compress(rankings, members) if EXCLUDED in ranking]
-                for model, rankings in panel.rankings.items()}
-    models = {model: {} for model in panel.models}
+    models, excluded = {model: {} for model in panel.models}, {model: {} for model in panel.models}
     comparisons = [{"base": base, "candidate": candidate} for base, candidate in panel.comparisons]
     eligible, families = {}, [[] for _ in comparisons]
     for item in measured:
@@ -809,6 +817,8 @@ def _population(panel, measured, members):
         put = _put_whole if item.cutoff is None else _put_at
         if item.cutoff:
             eligible[str(item.cutoff)] = sum(allowed)
+            for model, shown in item.excluded.items():
+                excluded[model][str(item.cutoff)] = sum(compress(shown, members))
         for model, block in models.items():
             put(block, item, value := rounded(ratio(*sums[model])))
             if value is None:
@@ -823,8 +833,7 @@ def _population(panel, measured, members):
         if undefined := _complete(family, panel.tolerance):
             block["undefined"] = undefined
     return {"queries": sum(members), "graded_pairs": _graded_pairs(compress(panel.counts, members)), "eligible": eligible,
-            "excluded_positions": {model: {str(k): sum(ranking.count(EXCLUDED, 0, k) for ranking in own) for k in panel.cutoffs}
-                                   for model, own in excluded.items()}, "models": models, "comparisons": comparisons}
+            "excluded_positions": excluded, "models": models, "comparisons": comparisons}
 
 
 def _put_at(block, item, value):
