@@ -37,14 +37,20 @@ def in_halves(path, collect):
     if not child:
         _work_and_exit(path, middle, collect, receiver, sender)
     os.close(sender)
-    with os.fdopen(receiver, "rb") as pipe:
-        try:
+    try:
+        with os.fdopen(receiver, "rb") as pipe:
             first = collect(prove(path, 0, middle))
-        except Unproven:
-            first = None
-        second = pipe.read()
+            second = pipe.read()
+    except BaseException as error:  # also Ctrl-C: nobody wants the other half any more
+        from signal import SIGKILL
+
+        os.kill(child, SIGKILL)
+        os.waitpid(child, 0)
+        if isinstance(error, Unproven):
+            return None
+        raise
     _, status = os.waitpid(child, 0)
-    return [first, marshal.loads(second)] if first is not None and status == 0 else None
+    return [first, marshal.loads(second)] if status == 0 else None
 
 
 def _work_and_exit(path, middle, collect, receiver, sender):
