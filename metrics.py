@@ -152,15 +152,26 @@ def dump_json(value):
 
 
 def write_whole(path, text):
-    """Write a text file whole or not at all: to a temporary file beside it, flushed, then renamed. Raises RecordError."""
-    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
+    """Write a text file whole or not at all: to a temporary file beside it, flushed, then renamed. Raises RecordError.
+
+    A link stays a link, and a device or pipe such as /dev/stdout is written to, never replaced.
+    """
+    target, content = os.path.realpath(path), text.encode("utf-8")
+    temporary = f"{target}.{os.getpid()}.tmp"
     try:
+        if os.path.abspath(path) == "/dev/stdout":  # opened anew it would start at the beginning of a file
+            print(text, end="", flush=True)
+            return
+        if os.path.exists(path) and not os.path.isfile(path) or os.path.abspath(path).startswith("/dev/"):
+            with open(path, "ab") as device:
+                device.write(content)
+            return
         try:
             with open(temporary, "xb") as file:
-                file.write(text.encode("utf-8"))
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            os.replace(temporary, target)
         except BaseException:
             if os.path.exists(temporary):
                 os.unlink(temporary)

@@ -533,6 +533,23 @@ class Processes(CommandCase):
         with open("/dev/full", "w") as full:
             self.assertEqual(self.run_metrics("--directory", "nowhere", stderr=full).returncode, 2)
 
+    def test_devices_and_links_are_written_to_never_replaced(self):
+        """--output /dev/stdout or /dev/null by root must not put a file in the device's place."""
+        link, target = self.directory / "link.txt", self.directory / "target.txt"
+        target.write_text("old", encoding="utf-8")
+        link.symlink_to(target)
+        metrics.write_whole(link, "new\n")
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(target.read_text(encoding="utf-8"), "new\n")
+        metrics.write_whole(os.devnull, "x")
+        self.assertFalse(os.path.isfile(os.devnull))
+        code = "import metrics; metrics.write_whole('/dev/stdout', 'one\\n'); print('two')"
+        with open(target, "w", encoding="utf-8") as file:
+            subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=file, check=True)
+        self.assertEqual(target.read_text(encoding="utf-8"), "one\ntwo\n")
+        with self.assertRaisesRegex(metrics.RecordError, "cannot be written"):
+            metrics.write_whole(self.directory, "x")
+
     def test_closed_streams(self):
         command = f'"{sys.executable}" "{ROOT / "metrics.py"}" --write >&-'
         run = subprocess.run(command, shell=True, cwd=self.directory, capture_output=True, text=True)
