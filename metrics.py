@@ -49,7 +49,7 @@ MISSING = _Refused("nothing")  # stands for a value that one of two summaries la
 
 
 def quote(value):
-    """A value as an error shows it: JSON text of at most 60 characters, with its kind where that is not plain."""
+    """A value as an error shows it: JSON text of at most 68 characters, with its kind where that is not plain."""
     import json
 
     try:
@@ -57,7 +57,7 @@ def quote(value):
     except RecursionError:
         text = "a deeply nested value"
     kind = {str: " (a string)", list: " (a list)", dict: " (an object)"}.get(type(value), "")
-    return (text if len(text) <= 60 else text[:57] + "...") + kind
+    return (text if len(text) <= 68 else text[:65] + "...") + kind
 
 
 def read_bytes(path):
@@ -177,7 +177,8 @@ def write_whole(path, text):
                 os.unlink(temporary)
             raise
     except OSError as error:
-        raise RecordError(f"{path}: cannot be written: {error.strerror}; what was there is as it was") from None
+        why = error.strerror if os.path.isdir(os.path.dirname(target)) else f"there is no folder {os.path.dirname(path)}"
+        raise RecordError(f"{path}: cannot be written: {why}" + "; the old file is as it was" * os.path.exists(path)) from None
 
 
 def run_command(body):
@@ -951,9 +952,12 @@ def show(metric, value):
 def show_difference(metric, entry):
     """A difference with its interval, in percentage points where the metric is in percent; = within tolerance, * Holm's p < 0.05."""
     scale, digits, unit = (100, 2, " pp") if metric in PERCENT else (1, 4, "")
-    value, low, high = ("?" if entry[key] is None else f"{scale * entry[key]:+.{digits}f}" for key in ("difference", "low", "high"))
+    if entry["difference"] is None:
+        return "undefined"
+    value, *ends = (f"{scale * entry[key]:+.{digits}f}" for key in ("difference", "low", "high") if entry[key] is not None)
+    interval = f" [{', '.join(ends)}]{unit}" if ends else f"{unit} (no interval)"
     star = " =" * bool(entry.get("within_tolerance")) + " *" * (entry["p_holm"] is not None and entry["p_holm"] < 0.05)
-    return "undefined" if entry["difference"] is None else f"{value} [{low}, {high}]{unit}{star}"
+    return value + interval + star
 
 
 def panel_rows(block):
@@ -964,7 +968,7 @@ def panel_rows(block):
         for cutoff in block["eligible"] if metric in METRICS else (None,):
             cells = [column[metric][cutoff] if cutoff else column[metric] for column in columns]
             eligible = block["eligible"].get(cutoff, block["queries"])
-            rows.append([label(metric, cutoff) + f" ({eligible:,} queries)" * (eligible != block["queries"]),
+            rows.append([label(metric, cutoff) + f" ({plural(eligible, 'query', 'queries')})" * (eligible != block["queries"]),
                          *(show_difference(metric, cell) if isinstance(cell, dict) else show(metric, cell) for cell in cells)])
     return rows
 
@@ -974,8 +978,8 @@ def type_rows(types, cutoffs):
     k = "10" if 10 in cutoffs else str(cutoffs[-1])
     columns = [(metric, model) for metric in ("hit", "ndcg") for model in next(iter(types.values()))["models"]]
     return [["type", "queries", *(f"{label(metric, k)} {model}" for metric, model in columns)],
-            *([kind, f"{block['queries']:,}", *(show(metric, block["models"][model][metric][k]) for metric, model in columns)]
-              for kind, block in types.items())]
+            *([kind, f"{block['queries']:,}" + f" ({block['eligible'][k]:,} at {k})" * (block['eligible'][k] != block['queries']),
+               *(show(metric, block["models"][model][metric][k]) for metric, model in columns)] for kind, block in types.items())]
 
 
 def table_rows(table, summary):
@@ -1021,20 +1025,27 @@ def _listed(names, unless, most=5):
     """2 queries (q1, q2): the names where `unless` is zero, at most five of them."""
     names = [name for name, good in zip(names, unless) if not good]
     more = ", ..." if len(names) > most else ""
-    return f"{len(names):,} {'query' if len(names) == 1 else 'queries'} ({', '.join(names[:most])}{more})"
+    return f"{plural(len(names), 'query', 'queries')} ({', '.join(names[:most])}{more})"
+
+
+def plural(count, one, many=""):
+    """A count with its word: 1 query, 1,204 queries."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def block_tables(title, block, summary, markdown=False):
     """(heading, rows, notes) of each table that shows a block; the answerable queries have a table of their own in Markdown only."""
     if isinstance(block, Table):
-        yield f"{title}: mean {block.measure}", table_rows(block, summary), ()
+        absent = "; ".join(f"{name}: {', '.join(own['absent'])} absent" for name, own in summary["datasets"].items() if "absent" in own)
+        yield (f"{title}: mean {block.measure}", table_rows(block, summary),
+               [f"The average is over the data sets that every model was measured on ({absent})."] * bool(absent))
     elif isinstance(block, Checks):
         yield f"{title}: {summary['passed']} checks pass, {summary['failed']} fail", check_rows(summary), ()
     else:
-        size = f"{summary['queries']:,} queries, {summary['graded_pairs']:,} graded pairs"
-        yield f"{title}: {size}", panel_rows(summary), panel_notes(block, summary)
-        if markdown and 0 < summary["answerable"]["queries"] < summary["queries"]:
-            yield f"{title}, answerable: {summary['answerable']['queries']:,} queries", panel_rows(summary["answerable"]), ()
+        size, answerable = plural(summary["queries"], "query", "queries"), summary["answerable"]
+        yield f"{title}: {size}, {plural(summary['graded_pairs'], 'graded pair')}", panel_rows(summary), panel_notes(block, summary)
+        if markdown and 0 < answerable["queries"] < summary["queries"]:
+            yield f"{title}, answerable: {plural(answerable['queries'], 'query', 'queries')}", panel_rows(answerable), ()
         if "types" in summary:
             yield f"{title}, by type", type_rows(summary["types"], block.cutoffs), ()
 
@@ -1088,34 +1099,46 @@ def load_records(directory, names=()):
 
     names limits them to those records; notes name the JSON files that are no records. Raises RecordError that lists every problem.
     """
-    notes = []
+    records, problems, notes, known = [], [], [], []
     for folder in (os.fspath(directory), os.path.join(directory, "records")):
-        records, problems, files = [], [], ()
+        notes += [f"skipped: {problem}" for problem in problems]  # what is broken beside a folder records/ does not keep from it
+        problems, files = [], ()
         try:
             files = sorted(os.listdir(folder))
         except OSError as error:
-            problems += [f"{folder}: cannot be read: {error.strerror}; expected a folder with records"] * (folder == os.fspath(directory))
+            if folder == os.fspath(directory) or not isinstance(error, FileNotFoundError):
+                problems.append(f"{folder}: cannot be read: {error.strerror}; expected a folder with records")
         for name in (file[:-5] for file in files if file.endswith(".json") and not file.endswith("-summary.json")):
+            known.append(name)
             path = os.path.join(folder, name + ".json")
-            try:
-                if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
-                    raise RecordError(f"{path}: cannot be read: expected a file, got a pipe or a device")  # which could wait for ever
-                value, sha256 = read_json(path) if not names or name in names else ({}, "")
-                if name in names or isinstance(value, dict) and find_blocks(value, path)[0]:
-                    records.append((path, parse_record(value, path, sha256)))
-                elif not names:
-                    notes.append(f"{path}: skipped: no panel, public table or checks in it")
-            except RecordError as error:
-                problems += error.problems
-        if records or problems:
+            if not names or name in names:
+                try:
+                    _load_into(path, name in names or name + "-summary.json" in files, records, notes)
+                except RecordError as error:
+                    problems += error.problems
+        if records or problems and not os.path.isdir(os.path.join(directory, "records")):
             break
     missing = set(names) - {record.name.removesuffix(".json") for _, record in records}
     if not problems and (missing or not records):
-        problems.append(f"{directory}: no records{' named ' * bool(missing)}{', '.join(sorted(missing))};"
-                        " expected files such as retriever.json here or in a folder records/")
+        problems.append(f"{directory}: no records{' named ' * bool(missing)}{', '.join(sorted(missing))}; expected "
+                        + (f"one of: {', '.join(known)}" if known else "files such as retriever.json here or in a folder records/"))
     if problems:
         raise RecordError(problems)
     return records, notes
+
+
+def _load_into(path, wanted, records, notes):
+    """Add a file to the records, or to the notes where it is no record and none is wanted of it."""
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise RecordError(f"{path}: cannot be read: expected a file, got a pipe or a device")  # which could wait for ever
+    if not wanted and os.path.isfile(path) and not os.path.getsize(path):
+        notes.append(f"{path}: skipped: it is empty")  # as a shell makes it for the output of this very command
+        return
+    value, sha256 = read_json(path)
+    if wanted or isinstance(value, dict) and find_blocks(value, path)[0]:
+        records.append((path, parse_record(value, path, sha256)))
+    else:
+        notes.append(f"{path}: skipped: no panel, public table or checks in it")
 
 
 def _leaves(value):
@@ -1141,10 +1164,11 @@ def verify(records, summaries, tolerance, whole_folder):
         own = list(differences(read_json(stored)[0], summary, tolerance))
         for place, old, new in own:
             apart = f", difference {new - old:+.6g}" if _is_number(old) and _is_number(new) else ""
-            changed = f" ({record.name} is not the file that the summary was made from)" * (place == "signature.sha256")
-            lines.append(f"{name}: {place}: stored {quote(old)}, recomputed {quote(new)}{apart}{changed}")
+            lines.append(f"{name}: {place}: stored {quote(old)}, recomputed {quote(new)}{apart}")
         found += [(name, *difference) for difference in own]
-        lines.append(f"{name}: {len(own):,} differences in {_size(summary)}" if own else f"{name}: {_size(summary)} reproduced")
+        changed = f"; {record.name} is not the file that the summary was made from" * any(place == "signature.sha256" for place, *_ in own)
+        result = f"{plural(len(own), 'difference')} in {_size(summary)}{changed}" if own else f"{_size(summary)} reproduced"
+        lines.append(f"{name}: {result}")
     for name in sorted(os.listdir(folder or ".")) if whole_folder else ():
         if name.endswith("-summary.json") and name not in names:
             found.append((name, "", name, MISSING))
@@ -1202,6 +1226,8 @@ def _arguments(argv):
 def explain_record(record, query, model, k):
     """The explanation of a query in every panel of a record that has it. Raises RecordError where none has."""
     panels = [panel for panel in record.blocks.values() if isinstance(panel, Panel)]
+    if not panels:
+        raise RecordError(f"{record.name}: no panel in it, so no query to explain")
     texts = []
     for panel in (panel for panel in panels if query in panel.ids):
         at = k or (10 if 10 in panel.cutoffs else panel.cutoffs[-1])

@@ -329,7 +329,7 @@ class Write(CommandCase):
             target.unlink()
 
     def test_missing_folder(self):
-        with self.assertRaisesRegex(metrics.RecordError, "cannot be written: No such file"):
+        with self.assertRaisesRegex(metrics.RecordError, "cannot be written: there is no folder"):
             metrics.write_whole(self.folder / "nowhere" / "x.json", "text")
 
     @unittest.skipIf(hasattr(os, "geteuid") and os.geteuid() == 0, "root may write to a read-only folder and read every file")

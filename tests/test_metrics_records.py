@@ -133,7 +133,7 @@ class OddFiles(TestCase):
         self.write("marked.json", b"\xef\xbb\xbf" + PANEL.encode())
         status, report, _ = run_main("--directory", self.folder, "--write")
         self.assertEqual(status, 0)
-        self.assertIn("marked.json: 1 queries", report)
+        self.assertIn("marked.json: 1 query,", report)
 
     def test_carriage_returns(self):
         self.write("dos.json", PANEL.replace(", ", ",\r\n"))
