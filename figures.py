@@ -9,7 +9,7 @@ Which figures a record gets follows from the shape of its blocks (see choose), s
     draw_depth      a panel of one or two models       score over retrieval depth, and the difference below
     draw_parity     a panel with a tolerance           differences against the tolerance
     draw_table      a panel with selected prefixes     measure, before, new, change and a verdict in words
-    draw_waterfall  models of which each is one step   what each step adds or loses
+    draw_steps      models of which each is one step   what each step adds or loses
     draw_widths     models that are widths             score over embedding width
     draw_datasets   a public table of few models       data sets, both scores and the change, for each pair of models
     draw_models     any other panel                    every model and its change
@@ -17,6 +17,7 @@ Which figures a record gets follows from the shape of its blocks (see choose), s
     draw_types      a panel with query types           query types by measure
 """
 
+import math
 import os
 import re
 import sys
@@ -32,6 +33,7 @@ MAIN = "ndcg"  # the measure that titles speak of
 DEPTH_METRICS = ("hit", "recall", "precision", "ndcg")
 KEPT = 0.99  # the share of the full width's score that counts as keeping it
 UNMEASURED = "not measured"
+SMALLEST = 1e-12  # summaries have no more decimals
 
 
 class Source(NamedTuple):
@@ -57,7 +59,7 @@ def plan(record):
             continue
         widths = widths_of({model: known.get(model) or {} for model in block.models})
         chosen = choose(block, widths)
-        if any(draw is draw_waterfall for _, draw, _ in chosen):
+        if any(draw is draw_steps for _, draw, _ in chosen):
             block = with_steps(block)
         summary = metrics.summarize_block(block)
         name = ".".join(map(file_part, [stem, *filter(None, place.split("."))]))
@@ -80,7 +82,7 @@ def choose(block, widths):
     elif pairs and (block.selected or any("predecessor" in identity for identity in block.models.values())):
         chosen = each_pair(draw_table, pairs)
     elif is_chain(models, pairs):
-        chosen = [("", draw_waterfall, first)]
+        chosen = [("", draw_steps, first)]
     else:
         chosen = [("", draw_depth if len(models) <= 2 else draw_models, first)]
     return chosen + ([(".types", draw_types, first)] if block.types else [])
@@ -177,9 +179,19 @@ def change_text(entry, decimals=3):
     """A change with its interval, in words."""
     if not entry or missing(entry["difference"]):
         return "no change computed"
-    interval = "" if missing(entry["low"]) else \
-        f" (95% interval {change(entry['low'], decimals)} to {change(entry['high'], decimals)})"
-    return f"change {change(entry['difference'], decimals)}{interval}"
+    interval = "no interval" if missing(entry["low"]) else \
+        f"95% interval {change(entry['low'], decimals)} to {change(entry['high'], decimals)}"
+    return f"change {change(entry['difference'], decimals)} ({interval})"
+
+
+def have_intervals(entries):
+    """Whether any of the changes has an interval: one needs two queries."""
+    return any(entry and not missing(entry["low"]) for entry in entries)
+
+
+def interval_note(entries, words):
+    """These words of a footnote on intervals; where there are none, that."""
+    return words if have_intervals(entries) else "There is no interval: fewer than two queries count."
 
 
 def limits(entries):
@@ -195,9 +207,41 @@ def useful(panel):
     return f"Useful means grade {panel.useful}{most}."
 
 
-def queries(summary):
-    """How many queries, with the noun."""
-    return count(summary["queries"], "query", "queries")
+def queries(summary, k):
+    """How many queries count at a cutoff, with the noun: "40 queries", or "37 of 40 queries"."""
+    of, eligible = count(summary["queries"], "query", "queries"), summary["eligible"][str(k)]
+    return of if eligible == summary["queries"] else f"{eligible:,} of {of}"
+
+
+def over_queries(summary, k):
+    """The end of a subtitle that names its cutoff where not all queries count there."""
+    return f", {f'at k = {k:,} ' if summary['eligible'][str(k)] < summary['queries'] else ''}over {queries(summary, k)}"
+
+
+def eligible_note(summary):
+    """A footnote on the cutoffs at which not all queries count; at most four, but always with the headline's."""
+    cutoffs, groups = [int(k) for k in summary["eligible"]], {}
+    for k in cutoffs:
+        if summary["eligible"][str(k)] < summary["queries"]:
+            groups.setdefault(summary["eligible"][str(k)], []).append(k)
+    main = headline(cutoffs)
+    said = [f"{queries(summary, ks[0]).rpartition(' ')[0]} at {depths(ks, cutoffs)}"
+            for at, ks in enumerate(groups.values()) if at < 3 or len(groups) == 4 or main in ks]
+    if not said:
+        return ""
+    return f"Queries with a graded position: {', '.join(said)}{', and fewer than all at other k' * (len(said) < len(groups))}."
+
+
+def depths(chosen, cutoffs):
+    """Some of the cutoffs in words, neighbours together: "k = 1", "k = 1 and 3", "k = 1 to 5 and 50"."""
+    runs = []
+    for k in chosen:
+        if runs and cutoffs.index(k) == cutoffs.index(runs[-1][-1]) + 1:
+            runs[-1].append(k)
+        else:
+            runs.append([k])
+    said = [text for run in runs for text in ([f"{run[0]:,} to {run[-1]:,}"] if len(run) > 2 else map("{:,}".format, run))]
+    return "k = " + " and ".join([", ".join(said[:-1])] * (len(said) > 1) + said[-1:])
 
 
 def name_in_title(model):
@@ -220,7 +264,7 @@ def pair_title(source):
     base, candidate = map(name_in_title, source.pair)
     k = headline(source.block.cutoffs)
     before, after = (score(value_of(source.summary["models"][model], MAIN, k)) for model in source.pair)
-    scores = f"{metrics.label(MAIN, k)} {before} \u2192 {after}"
+    scores = f"{metrics.label(MAIN, k)} {before}\u00a0\u2192\u00a0{after}"
     known = verdict(value_of(comparison(source.summary, source.pair), MAIN, k))
     if known == 0:
         return f"No clear difference: {candidate} against {base}, {scores}"
@@ -252,44 +296,62 @@ def draw_depth(source):
     compared = comparison(summary, source.pair)
     series = dict(zip(models, SERIES[:2] if len(models) == 2 else SERIES[1:2]))
     figure = Figure(source.name, depth_title(source, compared),
-                    f"Score at retrieval depth k (log scale) over {queries(summary)}. {useful(panel)}")
+                    f"Score at retrieval depth k (log scale){depth_queries(summary, panel)}. {useful(panel)}")
     figure.key([(style, model) for model, style in series.items()])
     figure.y += 8
-    strip = limits(value_of(compared, metric, k) for metric in DEPTH_METRICS for k in panel.cutoffs)
-    for x, y, metric in in_two_columns(figure, DEPTH_METRICS, 252 if compared else 190):
-        depth_panel(figure, x, y, source, metric, series)
-        across = Scale(panel.cutoffs[0], panel.cutoffs[-1], x + 46, x + 292, log=True)
+    entries = {metric: [value_of(compared, metric, k) for k in panel.cutoffs] for metric in DEPTH_METRICS}
+    strip = limits(entry for own in entries.values() for entry in own)
+    for x, y, metric in in_two_columns(figure, DEPTH_METRICS, 280 if compared else 186):
+        across = Scale(panel.cutoffs[0], panel.cutoffs[-1], x + 46, x + 286, log=True)
+        depth_panel(figure, x, y, source, metric, series, across)
         if compared:
-            difference_strip(figure, y, across, [(k, value_of(compared, metric, k)) for k in panel.cutoffs], strip)
-        figure.x_axis(across, landmarks(panel.cutoffs), y + (214 if compared else 142),
+            difference_strip(figure, x, y + 163, across, list(zip(panel.cutoffs, entries[metric])), strip)
+        figure.x_axis(across, landmarks(panel.cutoffs), y + (242 if compared else 142),
                       lambda k: f"k = {k:,}" if k == panel.cutoffs[0] else f"{k:,}")
-    figure.y -= 4
-    figure.paragraph(" ".join(depth_notes(summary, models, compared)))
+    figure.y -= 6 if compared else 10
+    figure.paragraph(" ".join(depth_notes(summary, models, entries if compared else {})))
     return figure.svg(depth_description(source, models, compared))
 
 
+def depth_queries(summary, panel):
+    """How many queries the subtitle says: those of the headline's cutoff."""
+    k = headline(panel.cutoffs)
+    partial = summary["eligible"][str(k)] < summary["queries"]
+    return f"; {metrics.label(MAIN, k)} over {queries(summary, k)}" if partial else f", over {queries(summary, k)}"
+
+
 def depth_title(source, compared):
-    """ "X leads Y at every depth" where all four measures say so clearly, else the headline measure."""
+    """ "X leads Y at every depth" where all four measures say so clearly, else the headline measure and where it is otherwise."""
     known = {verdict(value_of(compared, metric, k)) for metric in DEPTH_METRICS for k in source.block.cutoffs}
     if known not in ({1}, {-1}):
-        return pair_title(source)
+        return pair_title(source) + depth_exceptions(source, compared)
     base, candidate = map(name_in_title, source.pair)
     return f"{candidate} {'leads' if known == {1} else 'trails'} {base} at every depth"
 
 
-def depth_notes(summary, models, compared):
+def depth_exceptions(source, compared):
+    """What a title that claims a lead must add: the depths where the main measure's interval includes 0 or says the opposite."""
+    cutoffs = source.block.cutoffs
+    found = {k: verdict(value_of(compared, MAIN, k)) for k in cutoffs}
+    claimed, said = found[headline(cutoffs)], ""
+    if claimed:
+        for known, words in ((0, "no clear difference"), (-claimed, "trails" if claimed > 0 else "leads")):
+            where = [k for k in cutoffs if found[k] == known]
+            said += f"; at {depths(where, cutoffs)} {words}" if where else ""
+    return said
+
+
+def depth_notes(summary, models, entries):
     """The footnote: what the difference is, and where not all queries count."""
-    if compared:
-        yield f"Difference is {label(models[1], 200)} minus {label(models[0], 200)}, with its paired 95% interval over queries."
-    partial = [f"{eligible:,} at k = {k}" for k, eligible in summary["eligible"].items() if eligible < summary["queries"]]
-    if partial:
-        yield f"Queries with a graded position: {', '.join(partial[:3])}{' …' if len(partial) > 3 else ''}."
+    if entries:
+        yield f"Difference is {label(models[1], 200)} minus {label(models[0], 200)}, on one scale in all panels."
+        yield interval_note((entry for own in entries.values() for entry in own), "Band: its paired 95% interval over queries.")
+    yield eligible_note(summary)
 
 
-def depth_panel(figure, x, y, source, metric, series):
+def depth_panel(figure, x, y, source, metric, series, across):
     """One measure: its headline values, and a line over depth for each model."""
     cutoffs, k = source.block.cutoffs, headline(source.block.cutoffs)
-    across = Scale(cutoffs[0], cutoffs[-1], x + 46, x + 292, log=True)
     down = Scale(0, 1, y + 142, y + 30)
     values = {model: [value_of(source.summary["models"][model], metric, k) for k in cutoffs] for model in series}
     figure.text(x, y + 12, TITLES[metric], "ink", 14, True)
@@ -316,12 +378,15 @@ def draw_line(figure, points, style, marked):
             figure.mark(*point, style, small=True)
 
 
-def difference_strip(figure, y, across, entries, strip):
-    """The difference over depth as a line in the band of its interval; the scale is the same in all panels."""
-    down = Scale(*strip, y + (214 if strip[0] == 0 else 211), y + 170)
-    fine = down.ticks(18)
-    values = [value for value in sorted({fine[0], 0, fine[-1]}) if value == 0 or abs(down(value) - down(0)) >= 14]
-    figure.text(across.start, y + 163, "Difference")
+def difference_strip(figure, x, y, across, entries, strip):
+    """The difference over depth as a line in the band of its interval, its heading's baseline at y; one scale in all panels."""
+    down = Scale(*strip, y + (79 if strip[0] == 0 else 75), y + 15)
+    values = down.ticks(20)
+    main = headline([k for k, _ in entries])
+    entry = dict(entries)[main]
+    figure.runs(x, y, [("Difference", "ink", True), ("\u00a0in score (0 to 1)", "muted", False)])
+    value = f"\u00a0{change(entry['difference'])}"
+    figure.runs(across.end, y, [(f"k = {main:,}:", "muted", False), (value, colour_of(entry).role, True)], anchor="end")
     figure.y_axis(down, values, across.start, across.end, signed(values), baseline=0)
     figure.band([(across(k), *(None if missing(entry[end]) else down(entry[end]) for end in ("high", "low")))
                  for k, entry in entries])
@@ -366,25 +431,49 @@ def draw_datasets(source):
     if not source.pair:
         return draw_scores_of_one(source)
     base, candidate = source.pair
+    averaged = summary["average"]["datasets"]
+    partly = beyond_average(table, summary, source.pair) if len(averaged) > 1 else {}
     rows = []
     for name, block in summary["datasets"].items():
         means = block["means"]
         absent = " and ".join(label(model, 100) for model in source.pair if model not in means)
-        rows.append(Row(dataset_label(name, block), means.get(base), means.get(candidate), comparison(block, source.pair),
-                        f"{absent} {UNMEASURED}" if absent else ""))
+        marked = bool(partly and name in averaged)
+        rows.append(Row(dataset_label(name, block) + " *" * marked, means.get(base), means.get(candidate),
+                        comparison(block, source.pair), f"{absent} {UNMEASURED}" if absent else ""))
     rows.sort(key=lambda row: (row.entry is None, -row.entry["difference"] if row.entry else 0, row.label))
-    average = summary["average"]
-    if len(average["datasets"]) > 1:
-        before, after = average["means"][base], average["means"][candidate]
-        entry = {"difference": after - before, "low": None, "high": None}
-        rows.append(Row(f"Average ({count(len(average['datasets']), 'data set')})", before, after, entry, total=True))
+    measured = [row.entry for row in rows]
+    if len(averaged) > 1:
+        rows.append(average_row(summary["average"], source.pair, bool(partly)))
     figure = Figure(source.name, datasets_title(source, rows), datasets_subtitle(table))
     figure.key(zip(SERIES, source.pair))
     draw_rows(figure, rows, label(table.measure, 200))
-    figure.paragraph(f"Change is {label(candidate, 200)} minus {label(base, 200)} with its paired 95% interval over queries"
-                     f"{' (the average has none)' if rows[-1].total else ''}; "
-                     "grey where the interval includes 0, an orange diamond where it lies below.")
-    return figure.svg(rows_description(rows, base, candidate))
+    figure.paragraph(f"Change is {label(candidate, 200)} minus {label(base, 200)}. " + interval_note(
+        measured, f"Lines are paired 95% intervals over queries{' (the average has none)' if rows[-1].total else ''}: "
+                  "grey where they include 0, an orange diamond where they lie below.") + average_note(partly))
+    return figure.svg(rows_description(rows, base, candidate) + average_note(partly))
+
+
+def average_row(average, pair, marked):
+    """The row of the average, which has no interval."""
+    before, after = (average["means"][model] for model in pair)
+    name = f"Average ({count(len(average['datasets']), 'data set')}){' *' * marked}"
+    return Row(name, before, after, {"difference": after - before, "low": None, "high": None}, total=True)
+
+
+def beyond_average(table, summary, pair):
+    """{data set: models not measured on it} of those that both models of the pair were measured on, but that are in no average."""
+    return {name: [model for model in table.models if model not in block["means"]] for name, block in summary["datasets"].items()
+            if name not in summary["average"]["datasets"] and all(model in block["means"] for model in pair)}
+
+
+def average_note(partly):
+    """Why an average leaves out data sets that the figure shows."""
+    if not partly:
+        return ""
+    why = [f"{' and '.join(label(model, 100) for model in models[:2])}{' and others' * (len(models) > 2)} "
+           f"{'is' if len(models) == 1 else 'are'} not on {label(name, 100)}" for name, models in partly.items()]
+    return (" * In the average, which is over the data sets on which every model of the record was measured: "
+            f"{'; '.join(why[:3])}{'; and so on' * (len(why) > 3)}.")
 
 
 def dataset_label(name, block):
@@ -415,6 +504,8 @@ def datasets_title(source, rows):
     base, candidate = map(name_in_title, source.pair)
     known = [verdict(row.entry) for row in rows if row.entry]
     ahead, behind, of = known.count(1), known.count(-1), count(len(known), "data set")
+    if set(known) <= {None}:
+        return f"{candidate} against {base} on {of}"
     if ahead and behind:
         return f"{candidate} is clearly ahead of {base} on {ahead} of {of}, clearly behind on {behind}"
     if ahead or behind:
@@ -427,19 +518,21 @@ def draw_models(source):
     panel, summary, k = source.block, source.summary, headline(source.block.cutoffs)
     name = metrics.label(MAIN, k)
     values = {model: value_of(summary["models"][model], MAIN, k) for model in panel.models}
-    figure = Figure(source.name, models_title(values, name) or f"{name} of {len(values)} models",
-                    f"{name} over {queries(summary)}. {useful(panel)}")
     based = {}
     for base, candidate in panel.comparisons:
         based.setdefault(candidate, base)
+    changes = {pair: value_of(comparison(summary, pair), MAIN, k) for pair in ((base, model) for model, base in based.items())}
+    figure = Figure(source.name, models_title(values, name, changes) or f"{name} of {len(values)} models",
+                    f"{name} over {queries(summary, k)}. {useful(panel)}")
     if not based:
         figure.y += 8
         figure.bars([(label(model, 200, 13), value) for model, value in values.items()])
+        figure.paragraph("No model is compared with another, so that no interval says how sure their order is.")
         return figure.svg(" ".join(f"{plain(model)}: {score(value)}." for model, value in values.items()))
     one_base = len(set(based.values())) == 1
     rows = []
     for model, value in values.items():
-        entry = value_of(comparison(summary, (based.get(model), model)), MAIN, k)
+        entry = changes.get((based.get(model), model))
         compared = not one_base and model in based
         named = f"{label(model, 110, 13)} vs {label(based[model], 70, 13)}" if compared else label(model, 200, 13)
         rows.append(Row(named, *((None, value) if model in based else (value, None)), entry))
@@ -447,18 +540,33 @@ def draw_models(source):
                [(SERIES[0], "only compared against"), (SERIES[1], "compared")])
     draw_rows(figure, rows, name)
     against = f"against {label(panel.comparisons[0][0], 250)}" if one_base else "against the model after vs"
-    figure.paragraph(f"Change {against}, with its paired 95% interval over queries; grey where the interval includes 0, "
-                     "an orange diamond where it lies below.")
+    figure.paragraph(f"Change is {against}. " + interval_note(
+        changes.values(), "Lines are paired 95% intervals over queries: grey where they include 0, an orange diamond where they "
+                          "lie below."))
     return figure.svg(rows_description(rows, None, None))
 
 
-def models_title(values, name):
-    """Which model has the highest value; None where there is no single one."""
+def models_title(values, name, changes=None):
+    """Which model has the highest value, and from which ones its change is not clear; None where there is no single one.
+
+    changes is {(base, candidate): entry}; without them the title is about the values alone.
+    """
     known = [value for value in values.values() if not missing(value)]
     if not known or known.count(max(known)) > 1:
         return None
     best = next(model for model, value in values.items() if value == max(known))
-    return f"{name_in_title(best)} has the highest {name} of {len(values)} models"
+    title = f"{name_in_title(best)} has the highest {name} of {len(values)} models"
+    others = {base if model == best else model: verdict(entry) for (base, model), entry in (changes or {}).items()
+              if best in (base, model)}
+    unclear = [model for model, known in others.items() if not known]
+    if changes and not others:
+        return f"{title}, but is not compared"
+    if not unclear:
+        return title
+    if set(others.values()) == {None}:
+        return f"{title}, without an interval"
+    whom = name_in_title(unclear[0]) if len(unclear) == 1 else f"{len(unclear)} of them"
+    return f"{title}, no clear difference to {whom}"
 
 
 def draw_rows(figure, rows, measure):
@@ -468,8 +576,8 @@ def draw_rows(figure, rows, measure):
     low, high = min(values, default=0), max(values, default=1)
     if high - low < 0.02:
         low, high = max(0, low - 0.02), min(1, high + 0.02)
-    left, left_values = round_axis(low, high, names + 56, 428)
-    right, right_values = round_axis(*limits(row.entry for row in rows), 500, 676)
+    left, left_values = round_axis(low, high, names + 66, 428)
+    right, right_values = round_axis(*limits(row.entry for row in rows), 500, 664)
     figure.y += 6
     figure.text(left.start, figure.y + 10, measure, "ink", bold=True)
     figure.text(right.start, figure.y + 10, "Change", "ink", bold=True)
@@ -537,7 +645,7 @@ def draw_widths(source):
     widths = [source.widths[model] for model in order]
     is_table = isinstance(source.block, metrics.Table)
     panels = table_width_panels(source, order) if is_table else measure_width_panels(source, order)
-    span = max(0.02, *(high - low for low, high in map(width_reach, panels)))
+    top = max(0.02, *(high for _, high in map(width_reach, panels)))
     if is_table:
         measure = label(source.block.measure, 200, 18, True)
         averaged = len(source.summary["average"]["datasets"]) > 1
@@ -545,16 +653,27 @@ def draw_widths(source):
         subtitle = f"Mean {label(source.block.measure, 200)} at embedding width (log scale)."
     else:
         title = widths_title(panels[0].name, widths, panels[0].values)
-        subtitle = f"Score at embedding width (log scale) over {queries(source.summary)}. {useful(source.block)}"
+        subtitle = (f"Score at embedding width (log scale){over_queries(source.summary, headline(source.block.cutoffs))}. "
+                    f"{useful(source.block)}")
     figure = Figure(source.name, title, subtitle)
     figure.y += 10
-    for x, y, panel in in_two_columns(figure, panels, 190):
-        width_panel(figure, x, y, panel, widths, span)
+    for x, y, panel in in_two_columns(figure, panels, 206):
+        width_panel(figure, x, y, panel, widths, top)
     figure.y -= 4
-    figure.paragraph(f"Dotted: {KEPT:.0%} of the score at full width ({widths[-1]:,}). Band: paired 95% interval of the "
-                     "difference to full width. The vertical scale is the same in all panels.")
+    figure.paragraph(" ".join(width_notes(panels, widths, is_table)))
     return figure.svg(" ".join(f"{panel.name}: " + ", ".join(
         f"{score(value)} at {width:,}" for width, value in zip(widths, panel.values)) + "." for panel in panels))
+
+
+def width_notes(panels, widths, is_table):
+    """The footnote: what the line and the band are, and where there is no band."""
+    yield f"Dotted: {KEPT:.0%} of the score at full width ({widths[-1]:,})."
+    if any(not missing(low) for panel in panels for low, _ in panel.band[:-1]):
+        average = " (an average over data sets has none)" if is_table and missing(panels[0].band[-1][0]) else ""
+        yield f"Band: paired 95% interval of the difference to full width{average}."
+    else:
+        yield "There is no band: no width is compared with the full one over two or more queries."
+    yield "All panels have one vertical scale from 0."
 
 
 def measure_width_panels(source, order):
@@ -620,19 +739,18 @@ def widths_title(name, widths, values):
     return f"{widths[at]:,} of {widths[-1]:,} dimensions keep {share} of {name}"
 
 
-def width_panel(figure, x, y, panel, widths, span):
+def width_panel(figure, x, y, panel, widths, top):
     """One line over the widths, its values below the axis under its points."""
     values = panel.values
     across = Scale(widths[0], widths[-1], x + 56, x + 316, log=True)
-    low, high = width_reach(panel)
-    floor = max(0, high - span)
-    down = Scale(floor, floor + span, y + 122, y + 32)
+    down, ticks = round_axis(0, top, y + 144, y + 30, 34)
     figure.text(x, y + 12, panel.name, "ink", 14, True)
-    figure.y_axis(down, down.ticks(34), across.start - 8, across.end + 8)
-    figure.x_axis(across, widths, y + 130, "{:,}".format)
-    if low == high == 0:
+    figure.y_axis(down, ticks, across.start - 8, across.end + 8)
+    figure.line(across.start - 8, down(0), across.end + 8, down(0), "axis")
+    figure.x_axis(across, widths, down(0), "{:,}".format)
+    if width_reach(panel) == (0, 0):
         said = "no value" if all(map(missing, values)) else "all 0"
-        figure.text((across.start + across.end) / 2, y + 76, said, anchor="middle")
+        figure.text((across.start + across.end) / 2, y + 92, said, anchor="middle")
     kept = smallest_kept(widths, values)
     if kept is not None:
         line = down(KEPT * values[-1])
@@ -644,73 +762,59 @@ def width_panel(figure, x, y, panel, widths, span):
     draw_line(figure, points, CHANGED, [True] * len(points))
     labels = [score(value) for value in values]
     for at in spaced(places, [text_width(text, 12, True) for text in labels], 3):
-        figure.text(places[at], y + 163, labels[at], "candidate", anchor="middle", bold=True)
+        figure.text(places[at], down(0) + 33, labels[at], "candidate", anchor="middle", bold=True)
 
 
 # ---- a chain of steps ------------------------------------------------------------------------------------------------
 
-def draw_waterfall(source):
-    """Models in a chain, each one step from the one before: scores in columns, then what each step adds or loses."""
+def draw_steps(source):
+    """Models in a chain, each one step from the one before: scores in columns, then what each step and all together change."""
     panel, summary, k = source.block, source.summary, headline(source.block.cutoffs)
     models = list(panel.models)
     steps = list(zip(models, models[1:]))
-    found = [comparison(summary, step) for step in steps]
-    figure = Figure(source.name, waterfall_title(steps, [value_of(block, MAIN, k) for block in found], k),
-                    f"One step at a time, over {queries(summary)}. {useful(panel)}")
-    whole = comparison(summary, (models[0], models[-1]))
-    rows = [WaterfallRow(metrics.label(*name), [value_of(summary["models"][model], *name) for model in models],
-                         [value_of(block, *name) for block in found], value_of(whole, *name)) for name in columns_of(panel)]
+    found = [comparison(summary, pair) for pair in (*steps, (models[0], models[-1]))]
+    rows = [StepsRow(metrics.label(*name), [value_of(summary["models"][model], *name) for model in models],
+                     [value_of(block, *name) for block in found]) for name in columns_of(panel)]
+    figure = Figure(source.name, steps_title(steps, rows[0].entries, k),
+                    f"One step at a time{over_queries(summary, k)}. {useful(panel)}")
     numbers = {3: 66, 4: 56, 5: 48}[len(models)]
     names = 112 + numbers * len(models) + 12  # where the names of the steps begin
-    across, values = round_axis(*limits(entry for row in rows for entry in row.reach()), names + 184, figure.right - 62)
+    across, values = round_axis(*limits(entry for row in rows for entry in row.entries), names + 188, figure.right - 14)
     figure.y += 10
     figure.headers([(112 + numbers * (at + 1), model) for at, model in enumerate(models)], numbers - 4, "end")
-    for x, text, anchor in ((names, "Step", "start"), (names + 168, "Change", "end"), (figure.right, "Total", "end")):
-        figure.text(x, figure.y - 8, text, "ink", bold=True, anchor=anchor)
-    height = 21 * len(steps) + 14
+    figure.text(names, figure.y - 8, "Step", "ink", bold=True)
+    figure.text(names + 176, figure.y - 8, "Change", "ink", bold=True, anchor="end")
+    height = 19 * len(found) + 14
     bottom = figure.y + height * len(rows)
     figure.x_axis(across, values, bottom, signed(values), figure.y)
-    figure.line(across(0), figure.y, across(0), bottom, "axis")
     for row in rows:
         figure.line(figure.left, figure.y, figure.right, figure.y)
-        waterfall_row(figure, row, figure.y + height / 2, across, numbers, names, [candidate for _, candidate in steps])
+        steps_row(figure, row, figure.y + height / 2, across, numbers, names, models[1:])
         figure.y += height
+    figure.line(across(0), bottom - height * len(rows), across(0), bottom, "axis")
     figure.y = bottom + 30
-    figure.paragraph(f"The steps lead from {' to '.join(label(model, 230) for model in models)}. Each bar starts where the one "
-                     "above ends. Lines are paired 95% intervals of a step over queries: blue above 0, orange below 0, grey "
-                     "where they include 0.")
+    figure.paragraph(f"The steps lead from {' to '.join(label(model, 230) for model in models)}; the total is their sum before rounding. "
+                     "Each bar starts at 0. " + interval_note(
+                         (entry for row in rows for entry in row.entries), "Lines are paired 95% intervals over queries: blue "
+                         "above 0, orange below 0, grey where they include 0."))
     return figure.svg(" ".join(row.words(models) for row in rows))
 
 
-class WaterfallRow(NamedTuple):
-    """One measure: the models' values, the steps' entries, and the entry of the whole way."""
+class StepsRow(NamedTuple):
+    """One measure: the models' values, and the entries of the steps and, last, of the whole way."""
 
     name: str
     values: list
-    steps: list
-    whole: dict
-
-    def starts(self):
-        """Where each step starts: the change up to there."""
-        start, starts = 0, []
-        for entry in self.steps:
-            starts.append(start)
-            start += entry["difference"] or 0
-        return starts
-
-    def reach(self):
-        """The steps' entries, moved to where they are drawn."""
-        return [{key: None if missing(entry[key]) else start + entry[key] for key in ("difference", "low", "high")}
-                for start, entry in zip(self.starts(), self.steps)]
+    entries: list
 
     def words(self, models):
         """The row as a sentence."""
         values = ", ".join(f"{plain(model)} {score(value)}" for model, value in zip(models, self.values))
-        steps = ", ".join(f"{plain(model)}: {change_text(entry)}" for model, entry in zip(models[1:], self.steps))
-        return f"{self.name}: {values}; {steps}; in total {change(self.whole['difference'])}."
+        steps = ", ".join(f"{plain(model)}: {change_text(entry)}" for model, entry in zip(models[1:], self.entries))
+        return f"{self.name}: {values}; {steps}; in total: {change_text(self.entries[-1])}."
 
 
-def waterfall_title(steps, entries, k):
+def steps_title(steps, entries, k):
     """What each step does to the main measure."""
     parts, name = [], f" {metrics.label(MAIN, k)}"
     for (_, model), entry in zip(steps, entries):
@@ -726,27 +830,24 @@ def waterfall_title(steps, entries, k):
     return ", ".join(parts)
 
 
-def waterfall_row(figure, row, y, across, numbers, names, models):
-    """One measure, its middle at y: the values, then a bar a step."""
+def steps_row(figure, row, y, across, numbers, names, steps):
+    """One measure, its middle at y: the values, then a bar from 0 for each step and one for the total."""
     figure.level(figure.left, y, row.name, "ink", 13)
     for at, value in enumerate(row.values):
         figure.level(112 + numbers * (at + 1), y, score(value), "ink", anchor="end")
-    middle = y - 21 * (len(models) - 1) / 2
-    for model, entry, start, moved in zip(models, row.steps, row.starts(), row.reach()):
-        figure.level(names, middle, label(model, 114))
-        role = colour_of(entry).role
-        figure.level(names + 168, middle, change(entry["difference"]), role, bold=True, anchor="end")
-        change_bar(figure, across, start, moved, middle, role)
-        if model != models[-1] and not missing(entry["difference"]):
-            figure.line(across(moved["difference"]), middle + 7, across(moved["difference"]), middle + 14, "muted")
-        middle += 21
-    figure.level(figure.right, y, change(row.whole["difference"]), colour_of(row.whole).role, bold=True, anchor="end")
+    middle = y - 19 * len(steps) / 2
+    for name, entry in zip([*(label(model, 116) for model in steps), "total"], row.entries):
+        total, role = entry is row.entries[-1], colour_of(entry).role
+        figure.level(names, middle, name, "ink" if total else "muted", bold=total)
+        figure.level(names + 176, middle, change(entry["difference"]), role, bold=True, anchor="end")
+        change_bar(figure, across, entry, middle, role)
+        middle += 19
 
 
-def change_bar(figure, across, start, entry, y, role):
-    """A bar from a start to where the difference ends, and its interval as a line."""
+def change_bar(figure, across, entry, y, role):
+    """A bar from 0 to the difference, and its interval as a line."""
     if not missing(entry["difference"]):
-        figure.bar(across(start), y - 7, across(entry["difference"]), y + 7, role, "0.35")
+        figure.bar(across(0), y - 7, across(entry["difference"]), y + 7, role, "0.35")
     if not missing(entry["low"]):
         figure.interval(across(entry["low"]), across(entry["high"]), y, role)
 
@@ -765,21 +866,53 @@ def draw_parity(source):
         entries.append(value_of(compared, "selected_precision", None))
         groups[TITLES["selected_precision"]] = [("all", entries[-1])]
     tolerance = panel.tolerance
-    decimals = max(3, 1 - int(f"{tolerance:e}".split("e")[1]))
-    half = max(2 * tolerance, *map(abs, limits(entries)))
-    inside = sum(entry.get("within_tolerance") is True for entry in entries)
+    decimals = min(12, max(3, 1 - int(f"{tolerance:e}".split("e")[1])))
+    axis = parity_axis(max(2 * tolerance, *map(abs, limits(entries))), max(tolerance, SMALLEST))
     figure = Figure(source.name, parity_title(source, entries),
-                    f"{label(candidate, 200, 13)} minus {label(base, 200, 13)} at cutoff k, over {queries(summary)}. {inside} of "
-                    f"{count(len(entries), 'interval')} {'lies' if inside == 1 else 'lie'} wholly within \u00b1{tolerance:g}.")
+                    f"{label(candidate, 200, 13)} minus {label(base, 200, 13)} at cutoff k"
+                    f"{over_queries(summary, headline(panel.cutoffs))}.{parity_intervals(entries, tolerance)}")
     figure.y += 10
     for x, y, (name, group) in in_two_columns(figure, list(groups.items()), 18 * max(map(len, groups.values())) + 62):
-        parity_panel(figure, x, y, name, group, half, tolerance, decimals)
+        parity_panel(figure, x, y, name, group, axis, tolerance, decimals)
     figure.y -= 8
-    figure.paragraph(f"Shaded: the tolerance, \u00b1{tolerance:g}. Lines are paired 95% intervals over queries, grey where they "
-                     "reach beyond it. An orange diamond marks a difference over it." +
-                     (f" Drawn: {len(shown)} of {len(panel.cutoffs)} cutoffs." if len(shown) < len(panel.cutoffs) else ""))
+    figure.paragraph(" ".join(parity_notes(panel, summary, entries, len(shown))))
     return figure.svg(" ".join(f"{name}: " + ", ".join(
         f"{change_text(entry, decimals)} at {where}" for where, entry in group) + "." for name, group in groups.items()))
+
+
+def exactly(value):
+    """A number with as many decimals as it needs: 0.00004, not 4e-05."""
+    return score(value, tick_decimals([value])) if value >= SMALLEST else f"{value:g}"
+
+
+def parity_intervals(entries, tolerance):
+    """How many of the intervals lie wholly within the tolerance, as a sentence; nothing where there is none."""
+    inside, of = (sum(map(test, entries)) for test in (lambda entry: entry.get("within_tolerance") is True,
+                                                       lambda entry: not missing(entry["low"])))
+    if not of:
+        return ""
+    return f" {inside} of {count(of, 'interval')} {'lies' if inside == 1 else 'lie'} wholly within \u00b1{exactly(tolerance)}."
+
+
+def parity_notes(panel, summary, entries, shown):
+    """The footnote: what is shaded, what the lines are, what is not drawn, and where not all queries count."""
+    yield f"Shaded: the tolerance, \u00b1{exactly(panel.tolerance)}."
+    yield interval_note(entries, "Lines are paired 95% intervals over queries, grey where they reach beyond it.")
+    yield "An orange diamond marks a difference over it."
+    if shown < len(panel.cutoffs):
+        yield f"Drawn: {shown} of {len(panel.cutoffs)} cutoffs."
+    yield eligible_note(summary)
+
+
+def parity_axis(half, tolerance):
+    """The ticks of an axis that ends at or beyond \u00b1half, in round multiples of the tolerance: at most 5 on each side of 0.
+
+    parity_axis(0.028, 0.01) is [-0.03, -0.02, -0.01, 0, 0.01, 0.02, 0.03].
+    """
+    multiples = (factor * 10 ** power for power in range(300) for factor in (1, 2, 5))
+    step = tolerance * next(multiple for multiple in multiples if half <= 5 * multiple * tolerance)
+    last = math.ceil(half / step - 1e-9)
+    return [float(f"{at * step:.12g}") for at in range(-last, last + 1)]
 
 
 def is_over(entry, tolerance):
@@ -794,23 +927,25 @@ def parity_title(source, entries):
     known = [entry for entry in entries if not missing(entry["difference"])]
     of = count(len(known), "score")
     if over := sum(is_over(entry, tolerance) for entry in known):
-        return f"{candidate}: {over} of {of} more than {tolerance:g} off {base}"
+        return f"{candidate}: {over} of {of} more than {exactly(tolerance)} off {base}"
     if all(entry["low"] == entry["high"] == entry["difference"] == 0 for entry in known):
         return f"{candidate}: all {of} exactly as {base}"
-    return f"{candidate}: all {of} within \u00b1{tolerance:g} of {base}"
+    return f"{candidate}: all {of} within \u00b1{exactly(tolerance)} of {base}"
 
 
-def parity_panel(figure, x, y, name, group, half, tolerance, decimals):
+def parity_panel(figure, x, y, name, group, axis, tolerance, decimals):
     """One measure: a row a cutoff."""
-    across = Scale(-half, half, x + 52, x + 262)
+    across = Scale(axis[0], axis[-1], x + 52, x + 252)
     top, bottom = y + 22, y + 22 + 18 * len(group)
     figure.text(x, y + 12, name, "ink", 14, True)
     figure.bar(across(-tolerance), top, across(tolerance), bottom, "base", "0.16")
-    ticks = [-tolerance, 0, tolerance]
-    if across(tolerance) - across(0) > text_width(f"+{tolerance:g}0") / 2 + 6:
-        figure.x_axis(across, ticks, bottom, signed(ticks), top)
-    else:
-        figure.x_axis(across, [0], bottom, lambda value: f"\u00b1{tolerance:g}", top)
+    def text(value):
+        return signed([value])(value)
+
+    named = clear_labels(across, [0, -tolerance, tolerance, axis[0], axis[-1], *axis], text)
+    for value in sorted({*axis, *named}):
+        figure.line(across(value), top, across(value), bottom + 4)
+    figure.x_axis(across, named, bottom, text)
     figure.line(across(0), top, across(0), bottom, "axis")
     for at, (where, entry) in enumerate(group):
         middle = top + 18 * at + 9
@@ -826,6 +961,16 @@ def parity_panel(figure, x, y, name, group, half, tolerance, decimals):
             figure.level(x + 319, middle, "over", style.role, bold=True)
 
 
+def clear_labels(across, values, text):
+    """The values, in order of size, whose labels can stand on an axis without touching one of a value before it in the list."""
+    named = []
+    for value in values:
+        width = text_width(text(value))
+        if all(abs(across(value) - across(other)) >= (width + text_width(text(other))) / 2 + 6 for other in named):
+            named.append(value)
+    return sorted(named)
+
+
 # ---- before and new --------------------------------------------------------------------------------------------------
 
 VERDICTS = {1: "better", -1: "worse", 0: "no clear difference", None: "too few to tell"}
@@ -839,7 +984,8 @@ def draw_table(source):
     blocks = [*(summary["models"][model] for model in source.pair), compared]
     rows = [(metrics.label(*name), *(value_of(block, *name) for block in blocks)) for name in columns_of(panel)]
     figure = Figure(source.name, pair_title(source),
-                    f"{label(base, 250, 13)} before, {label(candidate, 250, 13)} new, over {queries(summary)}. {useful(panel)}")
+                    f"{label(base, 250, 13)} before, {label(candidate, 250, 13)} new"
+                    f"{over_queries(summary, headline(panel.cutoffs))}. {useful(panel)}")
     across, values = round_axis(*limits(entry for *_, entry in rows), 402, 582)
     figure.y += 8
     for x, text, anchor in ((20, "Measure", "start"), (226, "Before", "end"), (296, "New", "end"), (374, "Change", "end"),
@@ -856,14 +1002,25 @@ def draw_table(source):
         figure.level(226, middle, score(before), "muted", 13, anchor="end")
         figure.level(296, middle, score(after), "ink", 13, True, anchor="end")
         figure.level(374, middle, change(entry["difference"]), role, 13, True, anchor="end")
-        change_bar(figure, across, 0, entry, middle, role)
+        change_bar(figure, across, entry, middle, role)
         figure.level(610, middle, table_verdict(entry), role, bold=verdict(entry) not in (0, None))
         figure.y += 30
     figure.y = bottom + 30
-    figure.paragraph("Lines are paired 95% intervals over queries; better or worse is said where the interval leaves out 0.")
+    figure.paragraph(interval_note((entry for *_, entry in rows), "Lines are paired 95% intervals over queries; better or worse "
+                                   "is said where the interval leaves out 0.") + selected_note(panel, summary))
     return figure.svg(" ".join(
         f"{name}: {score(before)} before, {score(after)} new, {change_text(entry)}, {table_verdict(entry)}."
         for name, before, after, entry in rows))
+
+
+def selected_note(panel, summary):
+    """How many queries count for selected precision, where that is another number than at the headline's cutoff."""
+    if not panel.selected:
+        return ""
+    eligible = sum(metrics.retained_grades(panel, panel.selected)[1])
+    if eligible == summary["eligible"][str(headline(panel.cutoffs))]:
+        return ""
+    return f" Selected precision is over {eligible:,} of {count(summary['queries'], 'query', 'queries')}."
 
 
 def table_verdict(entry):
@@ -889,8 +1046,8 @@ def draw_types(source):
     models = list(panel.models)
     shown = source.pair[1] if source.pair else models[0]
     kinds = sorted(summary["types"], key=lambda kind: (-(value_of(summary["types"][kind]["models"][shown], MAIN, k) or 0), kind))
-    names = [f"{label(kind, 120, 13)} ({summary['types'][kind]['queries']:,})" for kind in kinds]
     blocks = [summary["types"][kind] for kind in kinds]
+    names = [f"{label(kind, 120, 13)} ({queries(block, k).rpartition(' ')[0]})" for kind, block in zip(kinds, blocks)]
     note = "The stronger the blue, the higher the score."
     if len(models) > bool(source.pair) + 1:
         headers, what = models, metrics.label(MAIN, k)
@@ -903,9 +1060,12 @@ def draw_types(source):
                   for column in columns] for block in blocks]
         title = types_title(shown, kinds, [row[0].value for row in cells], k)
         if source.pair:
-            note = (f"Score of {label(shown, 200)}, below it the change from {label(source.pair[0], 200)}, "
-                    "bold where its paired 95% interval leaves out 0.")
-    figure = Figure(source.name, title, f"{what} by query type (number of queries in brackets). {useful(panel)}")
+            note = f"Score of {label(shown, 200)}, below it the change from {label(source.pair[0], 200)}" + (
+                ", bold where its paired 95% interval leaves out 0." if have_intervals(cell.entry for row in cells for cell in row)
+                else f". {interval_note((), '')}")
+    partial = any(block["eligible"][str(k)] < block["queries"] for block in blocks)
+    brackets = f"queries that count at k = {k:,}" if partial else "number of queries"
+    figure = Figure(source.name, title, f"{what} by query type (in brackets: {brackets}). {useful(panel)}")
     rows = list(zip(names, cells))
     draw_grid(figure, rows, headers)
     figure.paragraph(note)
@@ -962,8 +1122,8 @@ def draw_scores(source):
 def draw_grid(figure, rows, headers):
     """A table of shaded cells: rows are [(label, cells), …]; columns that don't fit go below."""
     figure.y += 10
-    left = figure.left + max(text_width(name, 13) for name, _ in rows) + 14
-    width = min(104, max(66, *(text_width(name, 12, True) + 8 for name in headers)))
+    left = figure.left + max(text_width(name, 13) for name, _ in rows) + 12
+    width = min(104, max(66, *(width_in_two_lines(name) + 6.1 for name in headers)))
     fit = max(1, int((figure.right - left) // width))
     if len(headers) <= fit:
         width = min(124, (figure.right - left) / len(headers))
@@ -976,6 +1136,12 @@ def draw_grid(figure, rows, headers):
                 grid_cell(figure, left + width * at, width, height, cell)
             figure.y += height
         figure.y += 14
+
+
+def width_in_two_lines(name):
+    """The room that a column head needs where it may be broken once, at a space."""
+    words = name.split(" ")
+    return min(max(text_width(" ".join(part), 12, True) for part in (words[:at], words[at:])) for at in range(len(words)))
 
 
 def grid_cell(figure, x, width, height, cell):

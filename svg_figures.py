@@ -1,7 +1,7 @@
 """Draws charts as self-contained SVG text, the same bytes every time, for light and for dark pages.
 
 colours    COLOURS, SERIES, contrast, blend
-numbers    number, score, change, count
+numbers    number, rounded, score, change, count
 text       clean, plain, label, text_width, shorten, wrap, balance, fold
 scales     Scale, ticks, round_axis, spaced, push
 drawing    Figure: a card with title and subtitle, and the marks, axes, cells and keys on it
@@ -108,17 +108,35 @@ def number(value):
     return "0" if text == "-0" else text
 
 
+def rounded(value, decimals):
+    """A number as text with so many decimals, halves rounded away from zero as a reader of its decimals does: 0.1175 is "0.118".
+
+    f"{0.1175:.3f}" is "0.117", because the float nearest to 0.1175 lies below it. Digits after the twelfth decimal are a float's
+    noise. Only zero itself reads as zero: what is smaller than shown gets a decimal more, or "<" or ">" before its sign.
+    """
+    from decimal import ROUND_HALF_UP, Decimal
+
+    if not abs(value) < 1e15:  # where a float has no decimals left
+        return f"{value:.{decimals}f}"
+    exact = Decimal(repr(round(float(value), max(12, decimals)) + 0.0))
+    for places in (decimals, decimals + 1):
+        near = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+        if near or not exact:
+            return f"{near:f}"
+    return f"{'<' if exact > 0 else '>-'}{Decimal(1).scaleb(-decimals - 1):f}"
+
+
 def score(value, decimals=3):
-    """A score as text: 0.919; a missing one (None or NaN) is "n/a"."""
-    return "n/a" if missing(value) else f"{value:.{decimals}f}".replace("-", MINUS)
+    """A score as text: 0.919; a missing one (None or NaN) is "n/a"; see rounded."""
+    return "n/a" if missing(value) else rounded(value, decimals).replace("-", MINUS)
 
 
 def change(value, decimals=3):
-    """A change as text: +0.068 or, with a minus sign, \u22120.013; one that rounds to zero has no sign."""
-    if missing(value):
-        return "n/a"
-    text = f"{value:+.{decimals}f}"
-    return text[1:] if float(text) == 0 else text.replace("-", MINUS)
+    """A change as text: +0.068 or, with a minus sign, \u22120.013; only no change at all, 0.000, has no sign; see rounded."""
+    text = score(value, decimals)
+    if missing(value) or not value > 0 or not text.strip("0."):
+        return text
+    return text.replace("<", "<+") if "<" in text else "+" + text
 
 
 def count(value, singular="", plural=None):
@@ -234,9 +252,9 @@ def fitting(parts, width, size, bold):
 
 
 def wrap(text, width, size=12, bold=False):
-    """The text as lines that fit the width; a word that doesn't fit a line is shortened."""
+    """The text as lines that fit the width, broken at spaces but no-break ones; a word that doesn't fit a line is shortened."""
     lines = [""]
-    for word in text.split():
+    for word in re.split("[ \t\n]+", text.strip()):
         word = shorten(word, width, size, bold)
         longer = f"{lines[-1]} {word}".lstrip()
         if text_width(longer, size, bold) <= width:
@@ -261,8 +279,9 @@ def balance(text, width, size=12, bold=False, share=1):
 def fold(text, width, size=12, bold=False, most=3):
     """A name as at most so many lines that fit the width, broken at spaces, hyphens and the like; what is left is shortened."""
     lines = [""]
-    for piece in re.findall(r"[^-_/. ]*[-_/. ]?", plain(text)):
-        if lines[-1] and len(lines) < most and text_width((lines[-1] + piece).rstrip(), size, bold) > width:
+    for piece in re.findall(r"[^-_/. ]+[-_/. ]?|[-_/. ]", plain(text)):
+        wide = text_width((lines[-1] + piece).rstrip(), size, bold) > width
+        if wide and lines[-1].strip() and piece.strip() and len(lines) < most:
             lines.append("")
         lines[-1] += piece
     return [label(line, width, size, bold) for line in lines]
@@ -417,12 +436,14 @@ class Figure:
         content = escape(value) + "".join(
             element("tspan", {"class": self.paint(fill=fill), "font_weight": "600" if bold else "400"}, escape(hold_edges(value)))
             for value, fill, bold in rest)
-        self.add("text", content, **{"class": self.paint(fill=fill)}, x=x, y=y, font_size=None if size == 12 else size,
-                 font_weight="600" if bold else None, text_anchor=None if anchor == "start" else anchor)
+        # Some renderers drop a space at the edge of a run, even a no-break one, unless they are told to preserve it.
+        self.add("text", content, **{"class": self.paint(fill=fill), "xml:space": "preserve" if rest else None}, x=x, y=y,
+                 font_size=None if size == 12 else size, font_weight="600" if bold else None,
+                 text_anchor=None if anchor == "start" else anchor)
 
     def paragraph(self, text, size=12, fill="muted", bold=False, share=0.35):
-        """Wrapped text from margin to margin below what is there; see balance."""
-        for line in balance(text, self.right - self.left, size, bold, share):
+        """Wrapped text from margin to margin below what is there, if it is any; see balance."""
+        for line in balance(text, self.right - self.left, size, bold, share) if text.strip() else ():
             self.text(self.left, self.y + round(size * 0.8), line, fill, size, bold)
             self.y += size + 6
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from decimal import ROUND_HALF_UP, Decimal
 
 import figures
 import metrics
@@ -53,6 +54,21 @@ def drawn(value, name="record.json"):
     return {source.name: draw(source) for source, draw in figures.plan(metrics.parse_record(value, name))}
 
 
+def half_up(value):
+    """A score with three decimals, rounded as its decimals are read: 0.0625 is "0.063"."""
+    return str(Decimal(str(value)).quantize(Decimal("0.001"), ROUND_HALF_UP))
+
+
+def title_of(content):
+    """A figure's title, its no-break spaces as plain ones."""
+    return re.search("<title[^>]*>(.*)</title>", content)[1].replace("\u00a0", " ")
+
+
+def said(content):
+    """Every text of a figure as one line."""
+    return " ".join(texts(content))
+
+
 def texts(content):
     """Every text of a figure."""
     from xml.etree.ElementTree import fromstring
@@ -71,9 +87,9 @@ class ChoiceTest(TestCase):
             (panel(["a", "b", "c"], tolerance=0.01), {"record.b": "draw_parity", "record.c": "draw_parity"}),
             (panel(["a", "b"], selected=True), {"record": "draw_table"}),
             (panel({"a": {}, "b": {"predecessor": "a"}}), {"record": "draw_table"}),
-            (panel(["a", "b", "c"], comparisons=[["a", "b"], ["b", "c"]]), {"record": "draw_waterfall"}),
-            (panel(["a", "b", "c"], comparisons=[["a", "c"], ["b", "c"]]), {"record": "draw_waterfall"}),
-            (panel("abcd", comparisons=[["a", "b"], ["b", "c"], ["c", "d"]]), {"record": "draw_waterfall"}),
+            (panel(["a", "b", "c"], comparisons=[["a", "b"], ["b", "c"]]), {"record": "draw_steps"}),
+            (panel(["a", "b", "c"], comparisons=[["a", "c"], ["b", "c"]]), {"record": "draw_steps"}),
+            (panel("abcd", comparisons=[["a", "b"], ["b", "c"], ["c", "d"]]), {"record": "draw_steps"}),
             (panel(["a", "b", "c"]), {"record": "draw_models"}),
             (panel("abcdefghijkl"), {"record": "draw_models"}),
             (panel(["384", "128", "32"]), {"record": "draw_widths"}),
@@ -205,7 +221,7 @@ class HardTest(TestCase):
             self.check(table(models, score=lambda d, m, query: (m + query) * 1e-9))
 
     def test_tolerances_of_any_size(self):
-        for tolerance in (1e-9, 0.00004, 0.005, 0.25, 1):
+        for tolerance in (5e-324, 1e-15, 1e-9, 0.00004, 0.005, 0.25, 1):
             self.check(panel(["a", "b"], tolerance=tolerance))
 
 
@@ -260,13 +276,170 @@ class TruthTest(TestCase):
         for metric in ("hit", "recall", "precision", "ndcg"):
             for model in ("old", "new"):
                 shown = summary["models"][model][metric]
-                self.assertIn(f"{metrics.TITLES[metric]} of {model}: " + ", ".join(f"{shown[k]:.3f} at {k}" for k in shown), contents["record"])
+                values = ", ".join(f"{half_up(shown[k])} at {k}" for k in shown)
+                self.assertIn(f"{metrics.TITLES[metric]} of {model}: {values}", contents["record"])
         for kind in ("x", "y"):
-            self.assertIn(f"{summary['types'][kind]['models']['new']['ndcg']['10']:.3f}", texts(contents["record.types"]))
+            self.assertIn(half_up(summary["types"][kind]["models"]["new"]["ndcg"]["10"]), texts(contents["record.types"]))
+
+    def test_a_lead_names_the_depths_where_it_is_not_clear_or_the_other_way_round(self):
+        def ranking(query, m):  # at 1 one query apart, at 3 the old model finds more, at 10 the new one
+            return [int(m and query == 0)] + ([0, 3] if m == 0 and query % 10 else [0, 0]) + [3, 3, 2, 2] * m
+        content = drawn(panel(["old", "new"], queries=40, ranking=ranking))["record"]
+        self.assertRegex(title_of(content), r"^new leads old: nDCG@10 0\.\d+ → 0\.\d+; at k = 1 no clear difference; at k = 3 trails$")
+        self.assertEqual(figures.depths([1, 3, 5, 10, 50], [1, 3, 5, 10, 20, 50]), "k = 1 to 10 and 50")
+        self.assertEqual(figures.depths([1, 3], [1, 3, 5]), "k = 1 and 3")
+        self.assertEqual(figures.depths([1, 5, 20], [1, 3, 5, 10, 20]), "k = 1, 5 and 20")
+
+    def test_the_highest_of_many_models_is_not_called_clear_when_it_is_not(self):
+        def ranks(*means):  # a model finds its passage at the first rank in so many of ten queries
+            return lambda query, m: [3] if query % 10 < means[m] else [0, 3]
+        for means, expected in (((2, 9, 5, 3), "b has the highest nDCG@10 of 4 models"),
+                                ((8, 9, 5, 3), "b has the highest nDCG@10 of 4 models, no clear difference to a"),
+                                ((9, 2, 1, 3), "a has the highest nDCG@10 of 4 models"),
+                                ((9, 8, 8, 3), "a has the highest nDCG@10 of 4 models, no clear difference to 2 of them")):
+            self.assertEqual(title_of(drawn(panel("abcd", queries=20, ranking=ranks(*means)))["record"]), expected)
+        value = panel("abcd", queries=20, ranking=ranks(1, 2, 9, 3), comparisons=[["a", "b"], ["a", "d"]])
+        self.assertEqual(title_of(drawn(value)["record"]), "c has the highest nDCG@10 of 4 models, but is not compared")
+        content = drawn(panel("abcd", queries=1, ranking=lambda query, m: [0] * m + [3]))["record"]
+        self.assertEqual(title_of(content), "a has the highest nDCG@10 of 4 models, without an interval")
+        self.assertIn("No model is compared", said(drawn(panel("abcd", comparisons=[]))["record"]))
+
+    def test_an_average_over_fewer_data_sets_than_shown_says_why(self):
+        contents = drawn(table(["old", "mid", "new"], absent=[("three", "mid")]) | {"comparisons": [["mid", "new"], ["old", "new"]]})
+        content = contents["record.old.new"]
+        self.assertEqual({text for text in texts(content) if text.endswith("*")}, {"one (8) *", "two (8) *", "Average (2 data sets) *"})
+        self.assertIn("three (8)", texts(content))
+        self.assertIn("the data sets on which every model of the record was measured: mid is not on three.", said(content))
+        self.assertNotIn("*", said(contents["record.mid.new"]))  # shows three as not measured itself
+        self.assertNotIn("*", said(drawn(table(["old", "new"]))["record"]))
+
+    def test_a_single_query_has_no_interval_and_is_said_to_have_none(self):
+        values = [panel(["a", "b"], queries=1), panel(["a", "b"], queries=1, types=["x"]), panel(["a", "b"], queries=1, tolerance=0.01),
+                  panel(["a", "b"], queries=1, selected=True), table(["a", "b"], queries=1), panel("abcd", queries=1),
+                  panel(["a", "b", "c"], queries=1, comparisons=[["a", "b"], ["b", "c"]]), panel(["64", "32"], queries=1)]
+        for value in values:
+            for name, content in drawn(value).items():
+                with self.subTest(figure=name, title=title_of(content)):
+                    self.assertRegex(said(content), "There is no (interval|band): ")
+                    self.assertNotIn("95%", content)
+        self.assertNotIn("clear", title_of(drawn(table(["a", "b"], queries=1))["record"]))
+        for name, content in drawn(panel(["a", "b"], queries=2, types=["x"])).items():
+            self.assertNotIn("There is no", said(content), name)
+
+    def test_the_steps_and_their_total_start_at_zero_and_have_their_own_intervals(self):
+        value = panel("abc", queries=30, comparisons=[["a", "b"], ["b", "c"], ["a", "c"]],
+                      ranking=lambda query, m: [0] * (2 if query % 3 == m % 2 else 4 - m) + [3])
+        block = metrics.summarize(metrics.parse_record(value, "record.json"))
+        entries = [compared["ndcg"]["10"] for compared in block["comparisons"]]
+        content = drawn(value)["record"]
+        self.assertEqual(texts(content).count("total"), 5)
+        for name, entry in zip(("b: ", "c: ", "in total: "), entries):
+            self.assertIn(name + figures.change_text(entry), content)
+        bars = [(float(x), float(x) + float(width)) for x, width in re.findall(r'<rect class="fill-(?:base|candidate|third)" x="([\d.]+)" '
+                                                                              r'y="[\d.]+" width="([\d.]+)"', content)]
+        whiskers = [tuple(map(float, ends)) for ends in re.findall(r'd="M([\d.]+) [\d.]+L([\d.]+) ', content)]
+        zero = float(re.search(r'<text [^>]*x="([\d.]+)"[^>]*>0</text>', content)[1])
+        self.assertEqual((len(bars), len(whiskers)), (15, 15))
+        for entry, bar, whisker in zip(entries, bars, whiskers):
+            self.assertAlmostEqual(bar[entry["difference"] < 0], zero, delta=0.1)
+            self.assertEqual(whisker[0] < zero < whisker[1], entry["low"] < 0 < entry["high"])
+
+    def test_widths_share_a_scale_from_zero_up_to_a_tick_above_every_curve(self):
+        value = table(["64", "32", "16"], score=lambda d, m, query: (0.87 - 0.2 * m) / (1 + d) + query / 1000)
+        content = drawn(value)["record"]
+        labels = [float(text) for text in texts(content) if re.fullmatch(r"[01]\.\d", text)]
+        self.assertEqual((labels.count(0), labels.count(max(labels))), (4, 4))  # the average and three data sets
+        self.assertGreaterEqual(max(labels), 0.88)
+        self.assertIn("an average over data sets has none", said(content))
+        self.assertNotIn("an average", said(drawn(panel(["64", "32"]))["record"]))
+
+    def test_the_axis_of_a_tolerance_has_ticks_out_to_its_ends(self):
+        self.assertEqual(figures.parity_axis(0.028, 0.01), [-0.03, -0.02, -0.01, 0, 0.01, 0.02, 0.03])
+        self.assertEqual(figures.parity_axis(0.02, 0.01), [-0.02, -0.01, 0, 0.01, 0.02])
+        self.assertEqual(figures.parity_axis(0.43, 0.01), [-0.5, -0.4, -0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3, 0.4, 0.5])
+        content = drawn(panel(["old", "new"], tolerance=0.001))["record"]
+        self.assertTrue({"\u22120.8", "0", "+0.8"} <= set(texts(content)), texts(content))
+        self.assertIn("\u00b10.00004.", said(drawn(panel(["old", "new"], tolerance=0.00004))["record"]))
+
+    def test_a_small_change_is_no_zero(self):
+        value = table(["old", "new"], score=lambda d, m, query: 0.5 - m * 0.0004)
+        self.assertEqual(texts(drawn(value)["record"]).count("\u22120.0004"), 4)
+        value = table(["old", "new"], score=lambda d, m, query: 0.5 - m * 0.0000004)
+        self.assertEqual(texts(drawn(value)["record"]).count(">\u22120.0001"), 4)
+
+    def test_the_difference_is_drawn_high_enough_and_names_its_unit(self):
+        content = drawn(panel(["old", "new"]))["record"]
+        self.assertEqual(sum("Difference\u00a0in score (0 to 1)" == text for text in texts(content)), 4)
+        bands = re.findall(r'd="(M[^"]*Z)" fill-opacity="0.22"', content)
+        heights = [float(y) for band in bands for y in re.findall(r"[ML][\d.]+ ([\d.]+)", band)]
+        self.assertEqual(len(bands), 4)
+        self.assertGreaterEqual(max(heights[:6]) - min(heights[:6]), 59)  # the widest of the four fills the strip
+
+    def test_one_model_leaves_no_empty_band_below(self):
+        for content in (drawn(panel(["only"]))["record"], drawn(table(["only"]))["record"]):
+            height = float(re.search(r' height="(\d+)"', content)[1])
+            lowest = max(float(y) for y in re.findall(r'<text [^>]*y="([\d.]+)"', content))
+            self.assertLess(height - lowest, 36)
+            self.assertNotRegex(content, "<text [^>]*/>")
 
     def test_steps_that_were_not_declared_are_computed(self):
         declared = drawn(panel("abc", comparisons=[["a", "b"], ["b", "c"], ["a", "c"]]))["record"]
         self.assertEqual(drawn(panel("abc", comparisons=[["a", "c"], ["b", "c"]]))["record"], declared)
+
+
+class EligibleTest(TestCase):
+    """Where not all queries count, the number is the one of those that do."""
+
+    @staticmethod
+    def ranking(query, m):
+        """Queries 0 to 2 have no graded position down to 10, query 3 none at 1."""
+        excluded = {"grade": None, "excluded": True}
+        return [excluded] * (10 if query < 3 else 1 if query == 3 else 0) + [0] * ((query + m) % 3) + [3]
+
+    def drawn(self, models=("old", "new"), **more):
+        return drawn(panel(list(models), queries=40, ranking=self.ranking, **more))
+
+    def test_depth(self):
+        content = self.drawn(cutoffs=[1, 3, 10, 20])["record"]
+        self.assertIn("nDCG@10 over 37 of 40 queries", said(content))
+        self.assertIn("Queries with a graded position: 36 of 40 at k = 1, 37 of 40 at k = 3 and 10.", said(content))
+        self.assertNotIn("over 40 queries", content)
+        content = drawn(panel(["old", "new"], queries=40))["record"]
+        self.assertIn(", over 40 queries.", said(content))
+        self.assertNotIn("Queries with", said(content))
+
+    def test_the_note_never_leaves_out_the_cutoff_of_the_title(self):
+        def ranking(query, m):
+            return [{"grade": None, "excluded": True}] * query + [3]
+        content = drawn(panel(["old", "new"], queries=14, cutoffs=range(1, 13), ranking=ranking))["record"]
+        self.assertIn("nDCG@10 over 10 of 14 queries", said(content))
+        self.assertIn("10 of 14 at k = 10", said(content))
+        self.assertIn("fewer than all at other k", said(content))
+
+    def test_types(self):
+        content = self.drawn(types=["factual", "other"])["record.types"]
+        self.assertIn("factual (18 of 20)", texts(content))
+        self.assertIn("other (19 of 20)", texts(content))
+        self.assertIn("queries that count at k = 10", said(content))
+        self.assertIn("x (12)", texts(drawn(panel(["old", "new"], types=["x"]))["record.types"]))
+
+    def test_every_other_figure_of_a_panel(self):
+        for more in ({"tolerance": 0.01}, {"selected": True}, {"models": ["64", "32"]},
+                     {"models": "abc", "comparisons": [["a", "b"], ["b", "c"]]}):
+            content = self.drawn(**more)["record"]
+            self.assertIn(", at k = 10 over 37 of 40 queries.", said(content))
+        self.assertIn("nDCG@10 over 37 of 40 queries.", said(self.drawn("abcd")["record"]))
+        self.assertIn("36 of 40 at k = 1", said(self.drawn(tolerance=0.01)["record"]))
+
+    def test_selected_precision(self):
+        self.assertIn("Selected precision is over 36 of 40 queries.", said(drawn(self.selected(1))["record"]))
+        self.assertNotIn("Selected precision is", said(drawn(self.selected(10))["record"]))
+
+    def selected(self, length):
+        value = panel(["old", "new"], queries=40, ranking=self.ranking, selected=True)
+        for row in value["queries"]:
+            row["selected"] = {model: min(length, len(ranks)) for model, ranks in row["rankings"].items()}
+        return value
 
 
 class CommandTest(TestCase):

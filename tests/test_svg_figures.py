@@ -18,7 +18,7 @@ ALLOWED = {
     "rect": {"class", "x", "y", "width", "height", "rx", "fill-opacity"}, "circle": {"class", "cx", "cy", "r", "stroke-width"},
     "line": {"class", "x1", "y1", "x2", "y2", "stroke-width", "stroke-dasharray"},
     "path": {"class", "d", "fill", "fill-opacity", "stroke-width", "stroke-dasharray", "stroke-linejoin"},
-    "text": {"class", "x", "y", "font-size", "font-weight", "text-anchor"}, "tspan": {"class", "font-weight"}}
+    "text": {"class", "x", "y", "font-size", "font-weight", "text-anchor", "{http://www.w3.org/XML/1998/namespace}space"}, "tspan": {"class", "font-weight"}}
 NUMERIC = {"x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "width", "height", "font-size", "stroke-width", "fill-opacity"}
 COORDINATE = re.compile(r"-?(0|[1-9]\d*)(\.\d)?")
 # Names that break a writer or a layout, one of each kind.
@@ -88,9 +88,21 @@ class NumberTest(TestCase):
     def test_scores_changes_and_counts(self):
         self.assertEqual([score(0.9187), score(1), score(0), score(None), score(math.nan)], ["0.919", "1.000", "0.000", "n/a", "n/a"])
         self.assertEqual([change(0.068), change(-0.013), change(0.0), change(-0.0001), change(None)],
-                         ["+0.068", "\u22120.013", "0.000", "0.000", "n/a"])
+                         ["+0.068", "\u22120.013", "0.000", "\u22120.0001", "n/a"])
         self.assertEqual([count(1204), count(1, "query", "queries"), count(2, "query", "queries"), count(0, "row")],
                          ["1,204", "1 query", "2 queries", "0 rows"])
+
+
+    def test_halves_are_rounded_as_their_decimals_are_read(self):
+        self.assertEqual([score(value) for value in (0.1175, 0.1165, 0.0625, 1.0005, 0.11749999)], ["0.118", "0.117", "0.063", "1.001", "0.117"])
+        self.assertEqual([score(0.3 - 0.1825), change(-0.1175), score(2.675, 2)], ["0.118", "\u22120.118", "2.68"])  # 0.11749999999999999
+
+    def test_nothing_but_zero_reads_as_zero(self):
+        self.assertEqual([change(value) for value in (-0.0004, 0.0004, 0.00004, -0.00004, 1e-9, 0, -0.0)],
+                         ["\u22120.0004", "+0.0004", "<+0.0001", ">\u22120.0001", "<+0.0001", "0.000", "0.000"])
+        self.assertEqual([score(value) for value in (0.0004, 0.00004, -0.0004, 0, 1e-13)], ["0.0004", "<0.0001", "\u22120.0004", "0.000", "0.000"])
+        self.assertEqual([change(1e-9, 10), change(4e-12, 10), score(0, 0), score(7, 0)], ["+0.0000000010", "<+0.00000000001", "0", "7"])
+        self.assertEqual([score(1e300, 0)[:3], score(math.inf), change(-math.inf)], ["100", "inf", "\u2212inf"])
 
 
 class TextTest(TestCase):
@@ -137,6 +149,28 @@ class TextTest(TestCase):
             lines = fold(name, 62)
             self.assertLessEqual(len(lines), 3)
             self.assertLessEqual(max(map(text_width, lines)), 62)
+
+    def test_fold_adds_no_line_without_a_name(self):
+        self.assertEqual(len(fold("x" * 60, 62, 12, True)), 1)
+        for name in ["x" * 60, "x" * 60 + "-", "a- " + "y" * 60, *HARD_NAMES]:
+            self.assertFalse([line for line in fold(name, 62, 12, True) if not line.strip() or "no name" in line], name)
+
+    def test_no_break_spaces_hold(self):
+        self.assertEqual(wrap("one two\u00a0three", 75), ["one", "two\u00a0three"])
+
+    def test_the_spaces_between_runs_are_preserved(self):
+        figure = Figure("x", "X")
+        figure.runs(20, 50, [("k = 1:", "muted", False), (" 0.5", "ink", True)])
+        self.assertIn('xml:space="preserve"', figure.elements[-1])
+        self.assertIn(">\u00a00.5</tspan>", figure.elements[-1])
+        figure.text(20, 70, "alone")
+        self.assertNotIn("xml:space", figure.elements[-1])
+
+    def test_no_text_takes_no_room(self):
+        figure = Figure("x", "X")
+        before = figure.y, len(figure.elements)
+        figure.paragraph(" ")
+        self.assertEqual((figure.y, len(figure.elements)), before)
 
     def test_what_xml_cannot_hold_is_replaced(self):
         self.assertEqual(clean("ab\x03c\ud800\ufffe\x00"), "ab\ufffdc\ufffd\ufffd\ufffd")
