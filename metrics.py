@@ -27,6 +27,8 @@ EXCLUDED_BYTE = b"\xff"
 MAX_GRADE = 100  # 2^100 - 1 is still an exact float; a larger grade is a mistake
 MAX_COUNT = 10**18  # of passages; sums of such counts are still printed whole
 MAX_DEPTH = 100_000  # of a ranking or a cutoff; an ideal is as long as the cutoff where the reference is
+MAX_CUTOFFS = 100
+TOLERANCE = 1e-9  # the largest difference of two numbers that count as the same
 MAX_BYTES = 128 * 2**20  # the largest file that is read: parsed JSON takes about ten times its size in memory
 
 
@@ -156,37 +158,50 @@ def write_whole(path, text):
 
     A link stays a link, and a device or pipe such as /dev/stdout is written to, never replaced.
     """
-    target, content = os.path.realpath(path), text.encode("utf-8")
+    target = os.path.realpath(path)
     temporary = f"{target}.{os.getpid()}.tmp"
     try:
+        content = text.encode("utf-8")
         if os.path.abspath(path) == "/dev/stdout":  # opened anew it would start at the beginning of a file
             print(text, end="", flush=True)
-            return
-        if os.path.exists(path) and not os.path.isfile(path) or os.path.abspath(path).startswith("/dev/"):
+        elif os.path.exists(path) and not os.path.isfile(path) or os.path.abspath(path).startswith("/dev/"):
             with open(path, "ab") as device:
                 device.write(content)
-            return
-        try:
-            with open(temporary, "xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-            raise
+        else:
+            _replace(target, temporary, content)
+    except UnicodeEncodeError as error:
+        odd = ascii(text[error.start])
+        raise RecordError(f"{path}: cannot be written: a lone surrogate {odd} in it; expected Unicode text") from None
     except OSError as error:
         why = error.strerror if os.path.isdir(os.path.dirname(target)) else f"there is no folder {os.path.dirname(path)}"
         raise RecordError(f"{path}: cannot be written: {why}" + "; the old file is as it was" * os.path.exists(path)) from None
 
 
+def _replace(target, temporary, content):
+    """Put new content in a file's place, with the old one's permissions, and leave no temporary file behind."""
+    file = open(temporary, "xb")  # noqa: SIM115 - before the try, so that a file that was there already is not removed
+    try:
+        with file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(target):
+            os.chmod(temporary, os.stat(target).st_mode & 0o7777)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
 def run_command(body):
     """Run a command and return its exit status, 2 for bad input and 130 for Ctrl-C; problems go to stderr, never a traceback."""
+    from signal import SIGTERM, default_int_handler, signal
+
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no reason to stop
     try:
+        signal(SIGTERM, default_int_handler)  # ends like Ctrl-C, so that temporary files go
         status, problems = body(), []
         print(end="", flush=True)
     except RecordError as error:
@@ -203,10 +218,18 @@ def run_command(body):
     for stream, lines in ((sys.stdout, []), (sys.stderr, problems)):
         try:
             if stream:
-                print(*lines, sep="\n", end="\n" * bool(lines), file=stream, flush=True)
+                print(*map(printable, lines), sep="\n", end="\n" * bool(lines), file=stream, flush=True)
         except OSError:  # leave nothing for the interpreter to flush into a closed or full output
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return status
+
+
+def printable(text):
+    """A text in which control characters stand as \\x1b: what comes from a file must not steer the terminal."""
+    return text.translate(CONTROLS)
+
+
+CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 
 
 # Records: from JSON to checked, immutable values
@@ -301,9 +324,11 @@ class _Reader:
         """Note what is wrong with an id or a name: control characters and lone surrogates break reports and files."""
         if self.expect(isinstance(text, str) and text.strip(), place, f"{what}, a string that is not empty", text):
             for odd in () if text.isprintable() else text:
-                if odd < " " or "\x7f" <= odd <= "\x9f" or "\ud800" <= odd <= "\udfff":
+                if ord(odd) in CONTROLS or odd in "\t\n" or "\ud800" <= odd <= "\udfff":
                     kind = "control character" if odd < "\xa0" else "lone surrogate"
                     self.problems.append(f"{place}: {kind} U+{ord(odd):04X} in {ascii(text)}; expected {what} that can be printed")
+                elif not odd.isprintable() and not odd.isspace():
+                    self.warnings.append(f"{place}: {ascii(text)} has U+{ord(odd):04X}, which is not seen; names are compared as they are")
 
     def panel(self, value, place):
         """A Panel, or None after noting what is wrong."""
@@ -317,9 +342,9 @@ class _Reader:
             self.object(identity, _at(at, model))
         depth, cutoffs, tolerance = value.get("depth", inf), value.get("cutoffs", [1]), value.get("tolerance", 1)
         self.expect(depth == inf or _is_count(depth, 1), _at(place, "depth"), "an integer of at least 1", depth)
-        increasing = (isinstance(cutoffs, list) and cutoffs and all(_is_count(k, 1) and k <= MAX_DEPTH for k in cutoffs)
-                      and all(map(lt, cutoffs, cutoffs[1:])))
-        expected = f"increasing integers k, each at least 1 and at most {MAX_DEPTH:,}"
+        increasing = (isinstance(cutoffs, list) and 0 < len(cutoffs) <= MAX_CUTOFFS and all(map(_is_count, cutoffs))
+                      and all(map(lt, [0, *cutoffs], [*cutoffs, MAX_DEPTH + 1])))
+        expected = f"at most {MAX_CUTOFFS} increasing integers k, each at least 1 and at most {MAX_DEPTH:,}"
         if self.expect(increasing, at := _at(place, "cutoffs"), expected, cutoffs) and _is_count(depth):
             self.expect(cutoffs[-1] <= depth, at, f"none beyond the depth of {depth}", cutoffs)
         self.expect(_is_number(tolerance, 0, 1) and tolerance, _at(place, "tolerance"), "a number above 0 and at most 1", tolerance)
@@ -333,7 +358,7 @@ class _Reader:
         held = {"queries": len(panel.ids), "graded_pairs": _graded_pairs(panel.counts), "excluded_positions":
                 {model: sum(ranking.count(EXCLUDED) for ranking in rankings) for model, rankings in panel.rankings.items()}}
         for key, count in self.object(value.get("reference", {}), at := _at(place, "reference"), held.keys()).items():
-            if key in held and (count != held[key] or type(count) is not type(held[key])):
+            if key in held and list(differences(count, held[key], 0)):
                 self.problems.append(f"{_at(at, key)}: {quote(count)} declared, but the file holds {quote(held[key])}")
         return panel
 
@@ -629,16 +654,16 @@ def measure(panel, cutoffs=None):
     cutoffs = cutoffs or panel.cutoffs
     lengths = {k: dict.fromkeys(panel.models, [k] * len(panel.ids)) for k in cutoffs}
     useless, known = bytes(range(panel.useful)), [sum(counts[panel.useful:]) for counts in panel.counts]
-    best = [dcg_terms(ideal_grades(counts, cutoffs[-1]), panel.gains) for counts in panel.counts]
+    best = (dcg_terms(ideal_grades(counts, cutoffs[-1]), panel.gains) for counts in panel.counts)
+    ideals = dict(zip(cutoffs, zip(*([fsum(own[:k]) for k in cutoffs] for own in best))))
     terms = {model: [dcg_terms(grades, panel.gains) for grades in own]
              for model, own in retained_grades(panel, lengths[cutoffs[-1]])[0].items()}
     measured = []
 
     def add(metrics, cutoff, lengths):
         retained, eligible = retained_grades(panel, lengths)
-        ideal = [fsum(own[:cutoff]) for own in best]
         cuts = {model: Cut(own, [len(grades.translate(None, useless)) for grades in own],
-                           [fsum(shown[:len(grades)]) for shown, grades in zip(terms[model], own)], known, ideal, useless)
+                           [fsum(shown[:len(grades)]) for shown, grades in zip(terms[model], own)], known, ideals.get(cutoff), useless)
                 for model, own in retained.items()}
         excluded = {model: list(map(sub, map(min, map(len, panel.rankings[model]), lengths[model]), map(len, own)))
                     for model, own in retained.items()}
@@ -1108,6 +1133,8 @@ def load_records(directory, names=()):
         except OSError as error:
             if folder == os.fspath(directory) or not isinstance(error, FileNotFoundError):
                 problems.append(f"{folder}: cannot be read: {error.strerror}; expected a folder with records")
+        notes += [f"{os.path.join(folder, file)}: skipped: a record's name ends in .json" for file in files
+                  if file.lower().endswith(".json") and not file.endswith(".json")]
         for name in (file[:-5] for file in files if file.endswith(".json") and not file.endswith("-summary.json")):
             known.append(name)
             path = os.path.join(folder, name + ".json")
@@ -1116,7 +1143,10 @@ def load_records(directory, names=()):
                     _load_into(path, name in names or name + "-summary.json" in files, records, notes)
                 except RecordError as error:
                     problems += error.problems
-        if records or problems and not os.path.isdir(os.path.join(directory, "records")):
+        inner = os.path.join(directory, "records")
+        if records or problems and not os.path.isdir(inner):
+            if folder != inner and not names and os.path.isdir(inner):
+                notes.append(f"{inner}: not looked into, since {directory} holds records itself")
             break
     missing = set(names) - {record.name.removesuffix(".json") for _, record in records}
     if not problems and (missing or not records):
@@ -1162,12 +1192,13 @@ def verify(records, summaries, tolerance, whole_folder):
             lines.append(f"{name}: missing: {record.name} has no summary, a file of this name; --write makes it")
             continue
         own = list(differences(read_json(stored)[0], summary, tolerance))
+        within = f" within {tolerance:g}" * (tolerance != TOLERANCE)
         for place, old, new in own:
             apart = f", difference {new - old:+.6g}" if _is_number(old) and _is_number(new) else ""
             lines.append(f"{name}: {place}: stored {quote(old)}, recomputed {quote(new)}{apart}")
         found += [(name, *difference) for difference in own]
         changed = f"; {record.name} is not the file that the summary was made from" * any(place == "signature.sha256" for place, *_ in own)
-        result = f"{plural(len(own), 'difference')} in {_size(summary)}{changed}" if own else f"{_size(summary)} reproduced"
+        result = f"{plural(len(own), 'difference')} in {_size(summary)}{changed}" if own else f"{_size(summary)} reproduced{within}"
         lines.append(f"{name}: {result}")
     for name in sorted(os.listdir(folder or ".")) if whole_folder else ():
         if name.endswith("-summary.json") and name not in names:
@@ -1181,9 +1212,9 @@ def write_summaries(records, summaries):
     lines = []
     for (path, _), summary in zip(records, summaries):
         target, new = path.removesuffix(".json") + "-summary.json", dump_json(summary)
+        if os.path.exists(target) and (not os.path.isfile(target) or os.path.samefile(path, target)):
+            raise RecordError(f"{target}: expected a file of its own for the output; this is the same file as the input {path}, or no file")
         old = read_bytes(target) if os.path.exists(target) else None
-        if old is not None and os.path.samefile(path, target):
-            raise RecordError(f"{target}: the output and the input {path} are the same file")
         changed = old != new.encode("utf-8")
         if changed:
             write_whole(target, new)
@@ -1211,7 +1242,7 @@ def _arguments(argv):
     add("--record", nargs="+", action="extend", default=[], metavar="NAME", help="only these records")
     add("--write", action="store_true", help="write the summaries instead of checking them")
     add("--format", choices=("text", "markdown", "json"), default="text")
-    add("--tolerance", type=tolerance, default=1e-9, metavar="T", help="the largest difference of two equal numbers (default: 1e-9)")
+    add("--tolerance", type=tolerance, default=TOLERANCE, metavar="T", help="the largest difference of two equal numbers (default: 1e-9)")
     add("--explain", nargs=2, metavar=("RECORD", "QUERY"), help="show the arithmetic of one query")
     add("--model", help="with --explain: only this model")
     add("--at", type=cutoff, metavar="K", help="with --explain: the cutoff (default: 10, or the largest)")
@@ -1219,6 +1250,10 @@ def _arguments(argv):
     if not arguments.explain and (arguments.model or arguments.at):
         parser.error("--model and --at go with --explain RECORD QUERY")
     names = arguments.explain[:1] if arguments.explain else arguments.record
+    folders = [os.path.realpath(os.path.join(arguments.directory, inner)) for inner in ("", "records")]
+    for name in names:
+        if os.path.dirname(name) and os.path.realpath(os.path.dirname(name)) not in folders:
+            parser.error(f"{name} is not in {arguments.directory}; give its folder with --directory")
     arguments.names = {os.path.basename(name).removesuffix(".json") for name in names}
     return arguments
 
@@ -1247,9 +1282,9 @@ def main(argv=None):
     arguments = _arguments(argv)
     records, notes = load_records(arguments.directory, arguments.names)
     for note in [*notes, *(warning for _, record in records for warning in record.warnings)]:
-        print(f"note: {note}", file=sys.stderr)
+        print(f"note: {printable(note)}", file=sys.stderr)
     if arguments.explain:
-        print(explain_record(records[0][1], arguments.explain[1], arguments.model, arguments.at))
+        print(printable(explain_record(records[0][1], arguments.explain[1], arguments.model, arguments.at)))
         return 0
     summaries = [summarize(record) for _, record in records]
     lines, found = ((write_summaries(records, summaries), []) if arguments.write
@@ -1262,7 +1297,7 @@ def main(argv=None):
         markdown = arguments.format == "markdown"
         tables = [table for (_, record), summary in zip(records, summaries) for place, block in record.blocks.items()
                   for table in block_tables(f"{record.name} {place}".strip(), block, section_at(summary, place), markdown)]
-        print(render(tables, markdown), *lines, sep="\n")
+        print(render(tables, markdown), *map(printable, lines), sep="\n")
     return 1 if found else 0
 
 
