@@ -62,6 +62,9 @@ class Readme(TestCase):
     def test_links_and_images(self):
         for text, folder in ((README, ROOT), (RECORDS_README, ROOT / "records")):
             for mark, words, target in re.findall(r"(!?)\[([^\]]*)\]\(([^)]+)\)", text):
+                if target.startswith("#"):
+                    self.assertIn(f"\n## {target[1:].replace('-', ' ')}\n", text.lower())
+                    continue
                 self.assertTrue((folder / target).is_file(), target)
                 self.assertGreater(len(words), 30 if mark else 0, f"{target} needs a text that says the finding")
 
