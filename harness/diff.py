@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import metrics
 from harness.diff_text import PARTS, lines_of
-from metrics import EXCLUDED, Panel, RecordError, Table, quote
+from harness.verdicts import named
+from metrics import EXCLUDED, Panel, RecordError, Table
 
 SETTINGS = ("depth", "cutoffs", "max_grade", "useful", "gain", "comparisons", "tolerance")
 
@@ -302,9 +303,27 @@ def wanted_metrics(words):
     for word in words:
         name, at, k = word.partition("@")
         if name.lower() not in NAMES or at and not k.isdecimal():
-            raise RecordError(f"--metric: expected one of {', '.join(metrics.TITLES)}, with @K or without, got {quote(word)}")
+            raise RecordError(f"--metric: expected one of {', '.join(metrics.TITLES)}, with @K or without, got {named(word)}")
         found.append((NAMES[name.lower()], int(k) if at else None))
     return found
+
+
+def check_metrics(words, wanted, old, new):
+    """Refuse a metric or cutoff that no panel has in both versions: it could not move, and nothing would say why."""
+    known = {}  # in the order of the panels; an ordered set
+    for place, block in old.blocks.items():
+        other = new.blocks.get(place)
+        if isinstance(block, Panel) and isinstance(other, Panel):
+            known.update(((metric, k), None) for k in block.cutoffs if k in other.cutoffs for metric in metrics.METRICS)
+            known.update({("selected_precision", None): None} if block.selected and other.selected else {})
+    cutoffs = ", ".join(map(str, sorted({k for _, k in known if k})))
+    there = [f"{', '.join(metrics.METRICS)} at {cutoffs}"] * bool(cutoffs)
+    there += ["selected_precision"] * (("selected_precision", None) in known)
+    problems = [f"--metric: {named(word)} is not in both records; expected one of: {', and '.join(there) or 'none, since no panel is in both'}"
+                for word, (metric, k) in zip(words, wanted)
+                if not any(metric == own and k in (None, cutoff) for own, cutoff in known)]
+    if problems:
+        raise RecordError(problems)
 
 
 def keep_metrics(reports, wanted):
@@ -337,7 +356,7 @@ def check_type(kind, records):
     known = {own for record in records for block in record.blocks.values() if isinstance(block, Panel) for own in block.types
              or ()}
     if kind and kind not in known:
-        raise RecordError(f"--type: no queries of type {quote(kind)}; expected one of: {', '.join(sorted(known)) or 'none'}")
+        raise RecordError(f"--type: no queries of type {named(kind)}; expected one of: {', '.join(sorted(known)) or 'none'}")
 
 
 def read(path):
@@ -372,6 +391,7 @@ def main(argv):
     check_type(options.type, (old, new))
     members, population = members_of(options)
     wanted = wanted_metrics(options.metric)
+    check_metrics(options.metric, wanted, old, new)
     reports = compare_records(old, new, members)
     keep_metrics(reports, wanted)
     same = not reports and old_value == new_value

@@ -3,8 +3,11 @@
 import json
 import random
 import re
+from contextlib import redirect_stderr, redirect_stdout
 from copy import deepcopy
+from io import StringIO
 from math import fsum
+from subprocess import CompletedProcess
 
 import metrics
 from harness import diff
@@ -180,7 +183,14 @@ class Command(TestCase):
     """The command line."""
 
     def diff(self, *arguments):
-        return self.run_command("harness", "diff", *arguments)
+        """Run the command in this process."""
+        out, err = StringIO(), StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                status = metrics.run_command(lambda: diff.main(list(map(str, arguments))))
+            except SystemExit as stop:  # argparse's way to refuse a usage
+                status = stop.code
+        return CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
     def test_exit_statuses(self):
         other = self.write("other.json", json.dumps({**json.loads(OLD.read_text()), "about": "a note"}))
@@ -194,6 +204,28 @@ class Command(TestCase):
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(said, done.stdout)
                 self.assertEqual("error: " in done.stderr, code == 2)
+
+    def test_a_metric_that_is_not_in_both_is_refused(self):
+        serving = DATA / "card" / "records" / "serving.json"
+        there = "expected one of: hit, precision, recall, ndcg, mrr at 1, 3"
+        for old, new, word, said in ((OLD, CHANGED, "ndcg@7", there), (OLD, CHANGED, "hit@1000", there),
+                                     (OLD, OLD, "ndcg@7", there), (OLD, CHANGED, "selected_precision", there),
+                                     (serving, serving, "hit", "no panel is in both")):
+            with self.subTest(word=word, new=new):
+                done = self.diff(old, new, "--metric", word)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(f'--metric: "{word}" is not in both records', done.stderr)
+                self.assertIn(said, done.stderr)
+
+    def test_a_metric_is_looked_for_in_what_both_have(self):
+        record = json.loads(OLD.read_text())
+        for query in record["queries"]:
+            query["selected"] = {model: len(ranking) for model, ranking in query["rankings"].items()}
+        chosen = self.write("chosen.json", json.dumps(record))
+        fewer = self.write("fewer.json", json.dumps({**record, "cutoffs": [1]}))
+        self.assertEqual(self.diff(chosen, fewer, "--metric", "selected_precision", "hit@1").returncode, 1)
+        done = self.diff(chosen, fewer, "--metric", "hit@3")
+        self.assertTrue(done.stderr.endswith("mrr at 1, and selected_precision\n"), done.stderr)
 
     def test_json_holds_everything(self):
         report = json.loads(self.diff(OLD, CHANGED, "--format", "json", "--type", "generated").stdout)
