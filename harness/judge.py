@@ -18,7 +18,7 @@ from harness.files import Progress
 from harness.judge_report import add_report_arguments, print_report, refusal_lines, refusal_table, report_for
 from harness.judged import Journal, key_of, messages_for, read_answers, schema_for
 from harness.locks import locked
-from harness.verdicts import NoVerdict, load_rubric, parse_verdict
+from harness.verdicts import NoVerdict, load_rubric, parse_verdict, printable
 from metrics import RecordError
 
 LOST = {"connection failed", "no reply in time"}
@@ -114,8 +114,16 @@ def _judge_all(answers, keys, judge, rubric, arguments):
     try:
         _judge_missing(journal, judge, rubric, arguments)
         return journal.finish()
+    except KeyboardInterrupt:
+        print(f"{journal.judged():,} of {len(answers):,} answers are judged; {_kept(journal)}", file=sys.stderr)
+        raise
     finally:
         journal.close()
+
+
+def _kept(journal):
+    """What to do after a run that stopped before its end."""
+    return f"what is judged is in {journal.path}: run the same command again to continue"
 
 
 def _connect(arguments, rubric):
@@ -185,6 +193,9 @@ def _judge_missing(journal, judge, rubric, arguments):
     tasks = journal.missing()
     lost = 0
     with Progress(len(tasks), "answers") as progress:
+        if tasks and progress.shown:  # until the first verdict, which may take a slow model minutes
+            print(f"0 of {len(tasks):,} answers, waiting for the first verdict of {printable(judge.model)}", end="", file=sys.stderr,
+                  flush=True)
         for answer, key, outcome in _outcomes(tasks, judge, rubric, arguments.retries, arguments.workers):
             journal.append(answer, key, outcome)
             progress.step()
@@ -193,7 +204,7 @@ def _judge_missing(journal, judge, rubric, arguments):
                 last = outcome["attempts"][-1]
                 raise RecordError(
                     f"{judge.server.url}: no reply to {lost} answers in a row, the last time: {last['reason']}: {last['detail']}; "
-                    f"what is judged is in {journal.path}: run the same command again to continue"
+                    + _kept(journal)
                 )
 
 

@@ -265,6 +265,10 @@ class Journal:
         """(answer, key) pairs that have no verdict yet."""
         return [(answer, key) for answer, key in zip(self.answers, self.keys) if answer.id not in self.rows]
 
+    def judged(self):
+        """How many answers have a verdict."""
+        return sum(row["verdict"] is not None for row in self.rows.values())
+
     def append(self, answer, key, outcome):
         """Add a row to the file at once."""
         row = row_for(answer, key, len(self.answers), outcome, self.identity)

@@ -1,5 +1,6 @@
 """The command `labels`: makes the reference of a record from the labels of two judges, and checks an extended reference.
 
+    labels JUDGE_A.jsonl JUDGE_B.jsonl --open-pairs FILE.jsonl
     labels JUDGE_A.jsonl JUDGE_B.jsonl [--adjudicator C.jsonl] --output qrels.txt
     labels extend OLD-QRELS NEW-QRELS
 
@@ -18,6 +19,7 @@ from metrics import RecordError, dump_json, quote, write_whole
 
 ABSTAINED = "abstained"  # the reasons are those of an excluded position in a record
 UNJUDGED = "unjudged"
+NEEDED = "needs the adjudicator"
 ENDINGS = ("-excluded.txt", "-statement.json")
 OUTCOMES = ("agreed", "adjudicated", "abstained", "open")
 
@@ -40,7 +42,8 @@ def main(argv):
     decisions = decide(first, second, third[0] if third else {}, arguments.adjudicator)
     statement = make_statement(files, scale, first, second, third[0] if third else {}, decisions)
     _check_open(arguments, decisions)
-    _write(arguments, decisions, statement)
+    if arguments.output:
+        _write(arguments, decisions, statement)
     print("\n".join(map(printable, statement_lines(statement, arguments))))
     return 0
 
@@ -55,14 +58,18 @@ def _arguments(argv):
     parser.add_argument("second", metavar="JUDGE_B.jsonl", help="another judge's labels of the same pairs")
     parser.add_argument("--adjudicator", metavar="C.jsonl", help="labels of the pairs on which the two differ")
     parser.add_argument(
-        "--output", required=True, metavar="QRELS", help="the qrels; beside it -excluded.txt and -statement.json are written"
+        "--output", metavar="QRELS", help="the qrels; beside it -excluded.txt and -statement.json are written"
     )
     parser.add_argument(
         "--allow-open", action="store_true", help="leave out pairs that are still open, as unjudged, instead of stopping"
     )
-    parser.add_argument("--open-pairs", metavar="FILE.jsonl", help="write the pairs that need the adjudicator, without any grade")
+    parser.add_argument("--open-pairs", metavar="FILE.jsonl", help="write the pairs that need the adjudicator, without any grade; "
+                                                                   "alone, without --output, this is all that is done")
     parser.add_argument("--scale", default="0-3", help="lowest and highest grade (%(default)s)")
-    return parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
+    if not (arguments.output or arguments.open_pairs):
+        parser.error("expected --output QRELS, or --open-pairs FILE.jsonl to list what the adjudicator decides first")
+    return arguments
 
 
 # Labels in
@@ -119,10 +126,12 @@ def _grade(value, scale, place, problems):
 
 def _check_outputs(arguments, files):
     """No output may be one of the inputs."""
-    outputs = [arguments.output, arguments.open_pairs, *(beside(arguments.output, ending) for ending in ENDINGS)]
-    for path in filter(None, outputs):
+    outputs = [arguments.output, *(beside(arguments.output, ending) for ending in ENDINGS)] if arguments.output else []
+    if arguments.open_pairs and os.path.abspath(arguments.open_pairs) in map(os.path.abspath, outputs):
+        raise RecordError(f"--open-pairs: {arguments.open_pairs} is written by --output; give another file")
+    for path in filter(None, [*outputs, arguments.open_pairs]):
         if os.path.exists(path) and any(os.path.samefile(path, other) for other in files):
-            raise RecordError(f"{path}: a file with labels would be written over; give another --output")
+            raise RecordError(f"{path}: a file with labels would be written over; give another file to write")
 
 
 def _check_independent(files):
@@ -154,7 +163,7 @@ def decide(first, second, third, adjudicator=None):
         elif first[pair] == second[pair]:
             decisions[pair] = Decision("agreed", first[pair])
         elif pair not in third:
-            decisions[pair] = Decision("open", why="needs the adjudicator")
+            decisions[pair] = Decision("open", why=NEEDED)
         elif third[pair] is None:
             decisions[pair] = Decision("abstained", why="adjudicator")
         else:
@@ -167,17 +176,26 @@ def decide(first, second, third, adjudicator=None):
 
 
 def _check_open(arguments, decisions):
-    """Open pairs stop the command, but the list that the adjudicator needs is written first."""
+    """Open pairs stop the command where it makes qrels, but the list that the adjudicator needs is written first."""
     waiting = [pair for pair, decision in decisions.items() if decision.outcome == "open"]
+    listed = [pair for pair in waiting if decisions[pair].why == NEEDED]
     if arguments.open_pairs:
-        rows = [dump_line({"query": query, "passage": passage}) for query, passage in waiting
-                if decisions[query, passage].why == "needs the adjudicator"]
-        write_whole(arguments.open_pairs, "".join(rows))
-    if waiting and not arguments.allow_open:
+        write_whole(arguments.open_pairs, "".join(dump_line({"query": query, "passage": passage}) for query, passage in listed))
+    if waiting and arguments.output and not arguments.allow_open:
         raise RecordError(
             f"{len(waiting):,} of {len(decisions):,} pairs are still open, the first: {_pair(waiting[0])}: "
-            f"{decisions[waiting[0]].why}; --open-pairs FILE lists those for the adjudicator, --allow-open leaves them out"
+            f"{decisions[waiting[0]].why}; {_advice(arguments, listed, len(waiting) - len(listed))}--allow-open leaves them out"
         )
+
+
+def _advice(arguments, listed, single):
+    """What settles open pairs: the adjudicator's labels, or those of the judge who gave none."""
+    advice = ""
+    if listed and arguments.open_pairs:
+        advice = f"{arguments.open_pairs} lists {len(listed):,} for the adjudicator, whose labels --adjudicator reads; "
+    elif listed:
+        advice = f"--open-pairs FILE lists {len(listed):,} for the adjudicator, whose labels --adjudicator reads; "
+    return advice + (f"{single:,} need the label of the judge who gave none; " if single else "")
 
 
 def dump_line(value):
@@ -225,10 +243,15 @@ def statement_lines(statement, arguments):
     """The statement as lines of text."""
     lines = [f"{statement['pairs']:,} pairs of {statement['queries']:,} queries: " +
              ", ".join(f"{statement[outcome]:,} {outcome if outcome != 'open' else 'still open'}" for outcome in OUTCOMES)]
-    grades = ", ".join(f"grade {grade}: {count:,}" for grade, count in statement["grades"].items())
-    lines.append(f"{arguments.output}: {statement['agreed'] + statement['adjudicated']:,} graded pairs ({grades})")
-    excluded = statement["abstained"] + statement["open"]
-    lines.append(f"{beside(arguments.output, '-excluded.txt')}: {excluded:,} excluded pairs")
+    if arguments.open_pairs:
+        lines.append(f"{arguments.open_pairs}: {statement['open_because'].get(NEEDED, 0):,} pairs for the adjudicator")
+    lines += [f"  still open, but not the adjudicator's to decide: {why}: {count:,}"
+              for why, count in statement["open_because"].items() if why != NEEDED]
+    if arguments.output:
+        grades = ", ".join(f"grade {grade}: {count:,}" for grade, count in statement["grades"].items())
+        lines.append(f"{arguments.output}: {statement['agreed'] + statement['adjudicated']:,} graded pairs ({grades})")
+        excluded = statement["abstained"] + statement["open"]
+        lines.append(f"{beside(arguments.output, '-excluded.txt')}: {excluded:,} excluded pairs")
     lines.append(
         f"before adjudication, over {statement['both_graded']:,} pairs that both graded: agreement {show_interval(statement['agreement'])}"
     )

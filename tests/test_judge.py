@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -278,10 +279,10 @@ class Resuming(JudgeCase):
         self.judge(server, answer("a", refused=False))
         self.assertEqual((len(server.prompts), self.rows()[0]["verdict"]["chunk"]), (2, "c1"))
 
-    def kill(self, number):
+    def kill(self, number, stderr=subprocess.PIPE, first=good):
         """Send a signal to a run that waits for its third answer; return its status and stderr."""
         gate = judge_server.hang
-        server = self.serve(good, good, gate)
+        server = self.serve(first, good, gate)
         path = self.write("answers.jsonl", lines(*(answer(f"a{i}") for i in range(4))))
         output = self.folder / "judged.jsonl"
         process = subprocess.Popen(
@@ -302,7 +303,7 @@ class Resuming(JudgeCase):
             ],
             cwd=ROOT,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
         )
         with process:
@@ -331,8 +332,26 @@ class Resuming(JudgeCase):
     @unittest.skipIf(os.name == "nt", "no such signal on this platform")
     def test_interrupted(self):
         status, err = self.kill(signal.SIGINT)
-        self.assertEqual((status, err), (130, "interrupted\n"))
+        self.assertEqual((status, err), (130, f"2 of 4 answers are judged; what is judged is in {self.folder / 'judged.jsonl'}: "
+                                              "run the same command again to continue\ninterrupted\n"))
         self.continued()
+
+    @unittest.skipUnless(importlib.util.find_spec("pty"), "no terminals to open on this platform")
+    def test_progress_on_a_terminal(self):
+        import pty
+
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        self.assertEqual(self.kill(signal.SIGINT, stderr=theirs, first=slow(0.15))[0], 130)
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # how the end of a terminal is told
+            while part := os.read(ours, 65536):
+                shown += part
+        shown = shown.decode().replace("\r\n", "\n").split("\r")
+        self.assertEqual(shown[0], f"0 of 4 answers, waiting for the first verdict of {MODEL}")
+        self.assertTrue(any(re.match(r"[12] of 4 answers, [\d.]+/s, \d+ s left", line) for line in shown), shown)
+        self.assertRegex("".join(shown), r"\x1b\[K2 of 4 answers are judged; .*again to continue\ninterrupted\n$")
 
     def test_a_full_disk(self):
         path = self.write("answers.jsonl", lines(answer("a")))

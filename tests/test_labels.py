@@ -78,6 +78,39 @@ class Making(LabelCase):
         # the adjudicator sees neither judge's grade
         self.assertEqual(self.text("open.jsonl"), '{"query": "q1", "passage": "p2"}\n{"query": "q2", "passage": "p6"}\n')
 
+    def test_open_pairs_alone_are_only_listed(self):
+        a, b = self.write("a.jsonl", lines(*FIRST)), self.write("b.jsonl", lines(*SECOND, label("p9", 1)))
+        status, out, err = self.run_labels(a, b, "--open-pairs", self.folder / "open.jsonl")
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn("open.jsonl: 2 pairs for the adjudicator\n", out)
+        self.assertIn("still open, but not the adjudicator's to decide: only the second judge labelled it: 1\n", out)
+        self.assertEqual(self.text("open.jsonl"), '{"query": "q1", "passage": "p2"}\n{"query": "q2", "passage": "p6"}\n')
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["a.jsonl", "b.jsonl", "open.jsonl"])
+        c = self.write("c.jsonl", lines(*THIRD))
+        status, out, _ = self.run_labels(a, b, "--adjudicator", c, "--open-pairs", self.folder / "open.jsonl")
+        self.assertEqual((status, self.text("open.jsonl")), (0, ""))
+
+    def test_the_advice_is_not_the_option_just_used(self):
+        first, second = FIRST, SECOND + [label("p9", 1)]
+        _, _, err = self.make(first, second)
+        self.assertIn("--open-pairs FILE lists 2 for the adjudicator, whose labels --adjudicator reads; 1 need the label of the judge "
+                      "who gave none; --allow-open leaves them out", err)
+        _, _, err = self.make(first, second, None, "--open-pairs", self.folder / "open.jsonl")
+        self.assertIn("open.jsonl lists 2 for the adjudicator", err)
+        self.assertNotIn("--open-pairs", err)
+        _, _, err = self.make(first, second, THIRD)
+        self.assertNotIn("for the adjudicator,", err)
+
+    def test_there_must_be_something_to_write(self):
+        a, b = self.write("a.jsonl", lines(*FIRST)), self.write("b.jsonl", lines(*SECOND))
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as err:
+            labels.main([str(a), str(b)])
+        self.assertIn("expected --output QRELS, or --open-pairs FILE.jsonl", err.getvalue())
+        for taken in ("q.txt", "q-excluded.txt", "../" + self.folder.name + "/q-statement.json"):
+            status, _, said = self.run_labels(a, b, "--output", self.folder / "q.txt", "--open-pairs", self.folder / taken)
+            self.assertEqual(status, 2)
+            self.assertIn("is written by --output", said)
+
     def test_open_pairs_can_be_left_out_as_unjudged(self):
         status, out, _ = self.make(FIRST, SECOND + [label("p9", 1)], THIRD[:1], "--allow-open")
         self.assertEqual(status, 0)
