@@ -45,4 +45,8 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # while the modules were still being loaded
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
