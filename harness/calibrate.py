@@ -3,10 +3,10 @@
 import argparse
 
 from harness.agreement import agreement_lines, agreement_report, read_scale
-from harness.files import read_jsonl
+from harness.files import read_jsonl, read_text
 from harness.judged import read_id, read_judged
 from harness.verdicts import SCORES, named, printable
-from metrics import RecordError, dump_json, quote
+from metrics import RecordError, dump_json, parse_json, quote
 
 
 def main(argv):
@@ -23,6 +23,9 @@ def main(argv):
     arguments = parser.parse_args(argv)
     scale = read_scale(arguments.scale)
     names = tuple(arguments.score or SCORES)
+    if is_judged(arguments.human) and not is_judged(arguments.judged):
+        raise RecordError(f"{arguments.human}: this is what `judge` wrote, and {arguments.judged} is not; expected the judged file "
+                          "first and people's scores second: swap the two")
     judged, unjudged = read_scores(arguments.judged, names, scale)
     human, undecided = read_scores(arguments.human, names, scale)
     report = {name: calibration(name, judged, human, scale) for name in names}
@@ -49,14 +52,22 @@ def _kappa(text):
 _kappa.__name__ = "kappa from -1 to 1"
 
 
+def is_judged(path):
+    """Whether a file is what `judge` wrote: its lines have a verdict's key."""
+    first = next(filter(str.strip, read_text(path).split("\n")), "")
+    try:
+        value = parse_json(first, path)
+    except RecordError:  # which reading all of it will tell, with the line
+        return False
+    return isinstance(value, dict) and "key" in value
+
+
 def read_scores(path, names, scale):
     """({id: scores}, ids without scores) of a judged file or of plain lines. Raises RecordError that lists every problem.
 
     A line gives its scores itself or under "verdict"; null there, or for a score, is an answer that was not scored.
     """
-    rows = read_jsonl(path)
-    if isinstance(rows[0][1], dict) and "key" in rows[0][1]:
-        rows = list(enumerate(read_judged(path), 1))
+    rows = list(enumerate(read_judged(path), 1)) if is_judged(path) else read_jsonl(path)
     scores, without, problems = {}, [], []
     for number, row in rows:
         place = f"{path}: line {number}"

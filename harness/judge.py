@@ -21,7 +21,6 @@ from harness.locks import locked
 from harness.verdicts import NoVerdict, load_rubric, parse_verdict, printable
 from metrics import RecordError
 
-LOST = {"connection failed", "no reply in time"}
 MOST_LOST = 5  # answers in a row without any reply: the server is gone, and the rest would only be marked unjudged
 
 
@@ -199,7 +198,7 @@ def _judge_missing(journal, judge, rubric, arguments):
         for answer, key, outcome in _outcomes(tasks, judge, rubric, arguments.retries, arguments.workers):
             journal.append(answer, key, outcome)
             progress.step()
-            lost = lost + 1 if outcome["verdict"] is None and outcome["attempts"][-1]["reason"] in LOST else 0
+            lost = lost + 1 if outcome["verdict"] is None and outcome["attempts"][-1]["reason"] in judge_client.LOST else 0
             if lost == MOST_LOST:
                 last = outcome["attempts"][-1]
                 raise RecordError(

@@ -26,6 +26,7 @@ MOST_BYTES = 4 * 2**20  # a reply of a few hundred tokens takes a few kB, a long
 PAUSE = 0.5  # seconds before the first retry of a request that failed
 LONGEST_WAIT = 30.0  # seconds: what a server may ask for with Retry-After
 KEY_VARIABLE = "JUDGE_API_KEY"
+LOST = {"connection failed", "no reply in time"}
 
 Options = namedtuple("Options", "temperature seed context max_tokens", defaults=(0, 7, 8192, 400))
 Reply = namedtuple("Reply", "content finish prompt_tokens completion_tokens")
@@ -432,9 +433,20 @@ def connect(server, api, model, options, schema, retries=2, form=None):
         if form is None and len(api.formats) > 1:
             judge.form = _probe(judge, retries)
     except NoVerdict as error:
-        raise RecordError(f"{server.url}: cannot be asked for a model as {api.name}: {error}") from None
+        hint = _other_api(server, api.name) if error.reason not in LOST else ""
+        raise RecordError(f"{server.url}: cannot be asked for a model as {api.name}: {error}{hint}") from None
     judge.identity["options"] = judge.settings()
     return judge
+
+
+def _other_api(server, name):
+    """A hint, where a server that does not speak one API has a list of models in the other."""
+    for other, api in APIS.items():
+        if other != name:
+            with contextlib.suppress(NoVerdict, RecordError):
+                api().models(server)
+                return f"; but it has a list of models as {other}: add --api {other}"
+    return ""
 
 
 def _probe(judge, retries):

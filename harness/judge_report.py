@@ -1,5 +1,6 @@
 """Reports on judged answers: scores with what the unjudged ones could change, refusals, and retrieval metrics beside them by type."""
 
+import os
 import sys
 from math import fsum
 
@@ -15,13 +16,13 @@ METRICS = (*RETRIEVAL, *SCORES)
 def add_report_arguments(parser):
     """The options that every report takes."""
     parser.add_argument(
-        "--record", metavar="RECORD.json", help="a record of the same questions' retrieval, as `golden run` makes it"
+        "--record", metavar="RECORD", help="a record of the same questions' retrieval, as `golden run` makes it: file or folder"
     )
     parser.add_argument("--panel", help="the record's panel (golden, or its only one)")
     parser.add_argument("--search", metavar="MODEL", help="the record's model (its only one)")
     parser.add_argument("--cutoff", type=int, help="how deep the ranking was passed on (the record's k, or its deepest cutoff)")
     parser.add_argument("--base", metavar="JUDGED.jsonl", help="an earlier judged file to compare with, question by question")
-    parser.add_argument("--base-record", metavar="RECORD.json", help="the record of that one's retrieval")
+    parser.add_argument("--base-record", metavar="RECORD", help="the record of that one's retrieval")
     parser.add_argument("--min-faithfulness", type=_floor, metavar="MEAN", help="exit 1 where the worst case is lower (0 to 2)")
     parser.add_argument("--min-relevance", type=_floor, metavar="MEAN", help="exit 1 where the worst case is lower (0 to 2)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -170,7 +171,8 @@ def declined(rows):
 
 def refusal_lines(table, scores=None):
     """The 2x2 as lines of text: counts, and where there are scores, their means (faithfulness / relevance) beside them."""
-    lines = [f"{'':14}{'answered':>10}{'refused':>10}" + (f"{'answered':>16}{'refused':>16}" if scores else "")]
+    lines = [f"{'':14}{'number of answers':>20}" + (f"{'mean ' + ' / '.join(SCORES):>32}" if scores else ""),
+             f"{'':14}{'answered':>10}{'refused':>10}" + (f"{'answered':>16}{'refused':>16}" if scores else "")]
     for name, cells in table.items():
         means = "".join(f"{_means(scores[name][cell]):>16}" for cell in cells) if scores else ""
         lines.append(f"{name:14}{cells['answered']:>10,}{cells['refused']:>10,}{means}")
@@ -190,6 +192,7 @@ def _mean(entry):
 
 def read_retrieval(path, arguments):
     """One model's results in a record's panel: place, model, cutoff, summary block, and per question {metric: {id: value}}."""
+    path = record_path(path)
     record = load_record(path)
     panels = {place: block for place, block in record.blocks.items() if hasattr(block, "rankings")}
     place = _choose(panels, arguments.panel, "golden", f"{path}: --panel")
@@ -217,6 +220,17 @@ def read_retrieval(path, arguments):
     }
 
 
+def record_path(path):
+    """A record's file: itself, or the one in the folder that `golden run --output` writes. Raises RecordError for other folders."""
+    if not os.path.isdir(path):
+        return path
+    inside = [os.path.join(path, *parts) for parts in (("records", "golden.json"), ("golden.json",))]
+    found = next(filter(os.path.isfile, inside), None)
+    if found is None:
+        raise RecordError(f"{path}: no {' and no '.join(inside)}; expected a record's file, or a folder that golden run --output wrote")
+    return found
+
+
 def _choose(known, wanted, usual, what):
     """The one that is wanted, or the usual one, or the only one."""
     if wanted is None:
@@ -239,13 +253,18 @@ def _retrieval_block(rows, retrieval):
                               f"the judged answer of type {named(judged[name])}; expected the same questions")
     summary, k = retrieval["summary"], str(retrieval["cutoff"])
 
-    def part_of(block):
-        return {"queries": block["queries"], **{name: block["models"][retrieval["model"]][name][k] for name in RETRIEVAL}}
+    def part_of(block, kind=None):
+        counts = {name: sum(value is not None and (kind is None or retrieval["types"][query] == kind)
+                            for query, value in retrieval["values"][name].items()) for name in RETRIEVAL}
+        return {"queries": block["queries"], **{name: block["models"][retrieval["model"]][name][k] for name in RETRIEVAL},
+                "n": counts}
 
+    absent = [row for row in rows if row["id"] not in retrieval["values"]["hit"]]
     return {**{name: retrieval[name] for name in ("record", "panel", "model", "cutoff")},
-            "overall": part_of(summary), "types": {kind: part_of(block) for kind, block in summary.get("types", {}).items()},
-            "not_judged": [name for name in retrieval["values"]["hit"] if name not in judged],
-            "not_in_record": [row["id"] for row in rows if row["id"] not in retrieval["values"]["hit"]]}
+            "overall": part_of(summary), "types": {kind: part_of(block, kind) for kind, block in summary.get("types", {}).items()},
+            "in_both": len(common), "not_judged": [name for name in retrieval["values"]["hit"] if name not in judged],
+            "not_in_record": [row["id"] for row in absent],
+            "not_in_record_unanswerable": [row["id"] for row in absent if not row["answerable"]]}
 
 
 # Changes
@@ -317,19 +336,23 @@ def _matrix_lines(report):
     """The matrix of types by metrics, overall last."""
     retrieval = report["retrieval"]
     shown = retrieval["types"] if retrieval else {}
-    rows = [["type", "n", "judged", *(f"{name} (worst to best)" for name in SCORES)]]
+    rows = [["type", "answers", "judged", *(f"{name} (worst to best)" for name in SCORES)]]
     if retrieval:
-        rows[0] += ["queries", *(f"{'nDCG' if name == 'ndcg' else name}@{retrieval['cutoff']}" for name in RETRIEVAL)]
+        rows[0] += [f"{'nDCG' if name == 'ndcg' else name}@{retrieval['cutoff']} (n)" for name in RETRIEVAL]
     parts = [(kind, report["types"].get(kind), shown.get(kind)) for kind in sorted({*report["types"], *shown})]
     for kind, block, part in [*parts, ("overall", report["overall"], retrieval and retrieval["overall"])]:
         rows.append([kind, *_score_cells(block), *(_retrieval_cells(part) if retrieval else ())])
     widths = [max(map(len, column)) for column in zip(*rows)]
-    return [
+    lines = [
         "  ".join(
             cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths))
         ).rstrip()
         for row in rows
     ]
+    lines.append("scores: mean over the judged (worst to best over all answers)")
+    if retrieval:
+        lines.append(f"retrieval: mean over the record's queries (n of them); questions with both: {retrieval['in_both']:,}")
+    return lines
 
 
 def _interval_line(block):
@@ -354,8 +377,8 @@ def _score_cells(block):
 
 def _retrieval_cells(part):
     if part is None:
-        return ["0", *["-"] * len(RETRIEVAL)]
-    return [f"{part['queries']:,}", *("-" if part[name] is None else f"{part[name]:.3f}" for name in RETRIEVAL)]
+        return ["- (0)"] * len(RETRIEVAL)
+    return [f"{'-' if part[name] is None else format(part[name], '.3f')} ({part['n'][name]:,})" for name in RETRIEVAL]
 
 
 def _declined_lines(apart):
@@ -378,7 +401,9 @@ def _retrieval_notes(retrieval):
     if retrieval["not_judged"]:
         notes.append(f"in the record, not judged: {len(retrieval['not_judged']):,} ({_listed(retrieval['not_judged'])})")
     if retrieval["not_in_record"]:
-        notes.append(f"judged, not in the record: {len(retrieval['not_in_record']):,} ({_listed(retrieval['not_in_record'])})")
+        absent, without = retrieval["not_in_record"], len(retrieval["not_in_record_unanswerable"])
+        why = f"; unanswerable, so that there is nothing to retrieve: {'all' if without == len(absent) else format(without, ',')}"
+        notes.append(f"judged, not in the record: {len(absent):,} ({_listed(absent)})" + why * bool(without))
     return notes
 
 

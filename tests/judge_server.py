@@ -20,10 +20,12 @@ OTHER = "b" * 64
 class JudgeServer:
     """Serves the steps of a script. `requests` holds (path, payload, headers) of every POST, in order of arrival."""
 
-    def __init__(self, script=(), models=None, formats=("json_schema", "json_object", "text"), digest=DIGEST, context=32768):
+    def __init__(self, script=(), models=None, formats=("json_schema", "json_object", "text"), digest=DIGEST, context=32768,
+                 apis=("/api", "/v1")):
         self.script = list(script) or [good]
         self.models = models or {MODEL: digest, "writer:7b": OTHER}
         self.formats, self.context = formats, context
+        self.apis = apis  # the paths that are known; all others are 404
         self.requests, self.gets, self.chats = [], [], 0
         self.lock, self.closing = threading.Lock(), threading.Event()
 
@@ -77,7 +79,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         owner = self.server_owner
         owner.gets.append((self.path, dict(self.headers)))
-        if self.path == "/api/tags":
+        if not self.path.startswith(owner.apis):
+            self.send_json({"detail": "Not Found"}, 404)
+        elif self.path == "/api/tags":
             self.send_json({"models": [{"name": name, "model": name, "digest": digest, "details": {"family": "testfam"}}
                                        for name, digest in owner.models.items()]})
         elif self.path == "/api/version":

@@ -554,13 +554,16 @@ class Reports(JudgeCase):
         self.assertEqual(declined["relevance_counted_as_0"], ["b", "d"])
         text = "\n".join(judge_report.report_lines(report))
         self.assertIn("answerable, declined, retrieval had missed: 1 (c)", text)
-        self.assertIn("answerable             1         4     2.00 / 2.00     2.00 / 0.67", text)
+        self.assertIn("                 number of answers   mean faithfulness / relevance\n"
+                      "                answered   refused        answered         refused\n"
+                      "answerable             1         4     2.00 / 2.00     2.00 / 0.67", text)
 
     def test_refusals_without_a_judge(self):
         path = self.write(
             "answers.jsonl", lines(answer("a"), answer("b", answer="I can't answer that."), answer("c", answerable=False))
         )
-        self.assertEqual(self.run_judge("refusals", path), (0, "                answered   refused\n"
+        self.assertEqual(self.run_judge("refusals", path), (0, "                 number of answers\n"
+                                                               "                answered   refused\n"
                                                                "answerable             1         1\n"
                                                                "unanswerable           1         0\n", ""))
 
@@ -635,10 +638,12 @@ class ByType(JudgeCase):
                     "(2.00",
                     "to",
                     "2.00)",
-                    "1",
                     "1.000",
+                    "(1)",
                     "1.000",
+                    "(1)",
                     "1.000",
+                    "(1)",
                 ],
                 [
                     "numeric",
@@ -652,10 +657,12 @@ class ByType(JudgeCase):
                     "(1.00",
                     "to",
                     "1.00)",
-                    "1",
                     "0.000",
+                    "(1)",
                     "0.000",
+                    "(1)",
                     "0.000",
+                    "(1)",
                 ],
                 [
                     "overall",
@@ -669,10 +676,12 @@ class ByType(JudgeCase):
                     "(1.50",
                     "to",
                     "1.50)",
-                    "2",
                     "0.500",
+                    "(2)",
                     "0.500",
+                    "(2)",
                     "0.500",
+                    "(2)",
                 ],
             ],
         )
@@ -718,7 +727,42 @@ class ByType(JudgeCase):
         judged = self.write("judged.jsonl", lines(row("a", 2, 2), row("b", 1, 1)))
         _, out, _ = self.run_judge("report", judged, "--record", kept)
         self.assertIn("in the record, not judged: 1 (q)", out)
-        self.assertIn("judged, not in the record: 1 (b)", out)
+        self.assertIn("judged, not in the record: 1 (b)\n", out)
+        for others, said in (([row("u", 2, 2, answerable=False)], "2 (b, u); unanswerable, so that there is nothing to retrieve: 1\n"),
+                             ([], "1 (u); unanswerable, so that there is nothing to retrieve: all\n")):
+            rows = [row("a", 2, 2), *([row("b", 1, 1)] if others else []), row("u", 2, 2, answerable=False)]
+            judged.write_text(lines(*rows), encoding="utf-8")
+            _, out, _ = self.run_judge("report", judged, "--record", kept)
+            self.assertIn(f"judged, not in the record: {said}", out)
+
+    def test_each_column_says_over_how_many_it_is(self):
+        value = record({"a": [1, 0], "q": [0, 0], "w": [0]}, types=("factual", "factual", "numeric"))
+        value["golden"]["queries"][1]["reference_grade_counts"] = {"0": 2}  # nothing useful to find: no recall, and an nDCG of 0
+        kept = self.write("record.json", json.dumps(value))
+        judged = self.write("judged.jsonl", lines(row("a", 2, 2), row("b", 1, 1)))
+        _, out, _ = self.run_judge("report", judged, "--record", kept)
+        table = {line.split()[0]: re.split(r"  +", line)[-3:] for line in out.splitlines()
+                 if line.startswith(("type", "factual", "numeric", "overall"))}
+        self.assertEqual(table, {"type": ["hit@1 (n)", "recall@1 (n)", "nDCG@1 (n)"],
+                                 "factual": ["0.500 (2)", "1.000 (1)", "0.500 (2)"],
+                                 "numeric": ["0.000 (1)", "0.000 (1)", "0.000 (1)"],
+                                 "overall": ["0.333 (3)", "0.500 (2)", "0.333 (3)"]})
+        self.assertIn("\nretrieval: mean over the record's queries (n of them); questions with both: 1\n", out)
+
+    def test_a_record_may_be_the_folder_of_a_golden_run(self):
+        judged, kept = self.files()
+        folder = self.folder / "run"
+        status, _, err = self.run_judge("report", judged, "--record", self.folder)
+        self.assertEqual(status, 2)
+        self.assertIn("expected a record's file, or a folder that golden run --output wrote", err)
+        (folder / "records").mkdir(parents=True)
+        shutil.copy(kept, folder / "records" / "golden.json")
+        expected = self.run_judge("report", judged, "--record", kept)[1]
+        for path in (folder, folder / "records"):
+            _, out, err = self.run_judge("report", judged, "--record", path, "--base", judged, "--base-record", path)
+            self.assertEqual(err, "")
+            self.assertEqual(out.split("\nchange since")[0].replace(str(folder / "records" / "golden.json"), str(kept)).strip(),
+                             expected.strip())
 
     def test_recall_up_and_faithfulness_down_is_said_in_words(self):
         judged, kept = self.files()
@@ -767,6 +811,15 @@ class Calibrating(JudgeCase):
         self.assertEqual(entry["disagreements"], [{"id": "c", "judge": 0, "human": 1, "note": ""}])
         self.assertEqual((report["unjudged"], entry["only_human"]), (["e"], ["z"]))
         self.assertEqual([item["id"] for item in report["relevance"]["disagreements"]], ["d"])
+
+    def test_the_files_the_wrong_way_round(self):
+        judged, human = self.write("j.jsonl", lines(row("a", 2, 2))), self.write("h.jsonl", lines({"id": "a", "faithfulness": 1,
+                                                                                                   "relevance": 1}))
+        status, out, err = self.run_judge("calibrate", human, judged)
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn(f"error: {judged}: this is what `judge` wrote, and {human} is not", err)
+        self.assertIn("swap the two", err)
+        self.assertEqual(self.run_judge("calibrate", judged, judged)[0], 0)  # two judges
 
     def test_constant_raters_are_undefined(self):
         judged = [row("a", 2, 1), row("b", 2, 2)]

@@ -222,6 +222,12 @@ class Connecting(ClientCase):
         with mock.patch.object(judge_server, "_Handler", Bare):
             self.assertIn("HTTP 404", self.refused(self.serve()))
 
+    def test_the_other_api_is_named(self):
+        self.assertIn("HTTP 404: {\"detail\": \"Not Found\"}; but it has a list of models as openai: add --api openai",
+                      self.refused(self.serve(apis=("/v1",))))
+        self.assertIn("as ollama: add --api ollama", self.refused(self.serve(apis=("/api",)), api="openai"))
+        self.assertNotIn("add --api", self.refused(self.serve(apis=("/other",))))
+
     def test_nobody_listens(self):
         server = self.serve()
         server.http.shutdown()
