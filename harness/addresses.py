@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import metrics
 from harness.printed import Value
+from harness.verdicts import named
 
 SCOPES = ("answerable", "type", "types")
 BLOCKS = ("table", "model-index")
@@ -74,7 +75,7 @@ def choose(word, known, what):
     names = ", ".join(map(str, known)) or "none"
     names = names if len(names) <= 300 else names[:297] + "..."
     near = f"; closest: {', '.join(by_lower[name] for name in close)}" if close else ""
-    raise AddressError(f"no {what} {metrics.quote(text)[:80].removesuffix(' (a string)')}{near}; expected one of: {names}")
+    raise AddressError(f"no {what} {named(text)}{near}; expected one of: {names}")
 
 
 class Library:
@@ -256,7 +257,7 @@ def find_pair(comparisons, words):
         return spaced[0], words[3:]
     joined = [pair for pair in comparisons if texts[:1] == [f"{pair['candidate']}-{pair['base']}"]]
     if len(joined) > 1:
-        raise AddressError(f"{metrics.quote(texts[0])} could be two comparisons; write CANDIDATE - BASE with spaces")
+        raise AddressError(f"{named(texts[0])} could be two comparisons; write CANDIDATE - BASE with spaces")
     return (joined[0], words[1:]) if joined else (None, words)
 
 
@@ -264,7 +265,7 @@ def no_more(words):
     """Refuse words at the end of an address."""
     if words:
         rest = " ".join(word.text for word in words)
-        raise AddressError(f"{metrics.quote(rest)}: nothing is expected after the rest of the address")
+        raise AddressError(f"{named(rest)}: nothing is expected after the rest of the address")
 
 
 def resolve_table(table, summary, words):

@@ -275,9 +275,14 @@ def index_entries(columns, model):
 
 
 def entry_lines(kind, dataset, subset, split, revision, measure, value):
-    """One result of a model-index as YAML lines."""
+    """One result of a model-index as YAML lines.
+
+    The Hub wants a data set's id as its type. Results that have none get their name as one word, so that huggingface_hub, which
+    tells data sets apart by type and not by name, keeps them apart; one type for all, such as "other", would join them.
+    """
+    word = re.sub(r"[^\w./-]+", "-", dataset).strip("-") or "other"
     places = {"config": subset, "split": split, "revision": revision}
-    return ["  - task:", f"      type: {quoted(kind.replace(' ', '-'))}", "    dataset:", f"      type: {quoted(dataset)}",
+    return ["  - task:", f"      type: {quoted(kind.replace(' ', '-'))}", "    dataset:", f"      type: {quoted(word)}",
             f"      name: {quoted(dataset)}", *(f"      {key}: {quoted(text)}" for key, text in places.items() if text),
             "    metrics:", f"    - type: {quoted(measure.replace('@', '_at_'))}",
             f"      name: {quoted(measure_title(measure) + ' in percent')}", f"      value: {percent(value, 3)}"]

@@ -13,7 +13,8 @@ import metrics
 from harness.addresses import AddressError, Everything, Library, Results, Rows, Value, has_word
 from harness.markdown import Markdown, cell_spans
 from harness.printed import find_printed, hint, is_right, reprint, unrounded
-from metrics import RecordError, decode_utf8, quote, read_bytes, write_whole
+from harness.verdicts import named
+from metrics import RecordError, decode_utf8, read_bytes, write_whole
 
 MARKER = re.compile(r"\s*(?P<close>/?)\s*(?P<word>[^\W\d_]+)\s*(?P<colon>:?)\s*(?P<address>.*?)\s*\Z", re.DOTALL)
 LINE_START = re.compile(r"\ufeff?[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*")  # quotation marks and list markers
@@ -73,7 +74,7 @@ class Card:
             return None
         if match["word"].lower() != "metrics":
             if SequenceMatcher(None, match["word"].lower(), "metrics").ratio() > 0.8:
-                self.problem(comment.start, f"{quote(match['close'] + match['word'])} looks like a misspelt marker; "
+                self.problem(comment.start, f"{named(match['close'] + match['word'])} looks like a misspelt marker; "
                              "expected metrics: and an address, or /metrics")
             return None
         if comment.end is None:
@@ -129,13 +130,16 @@ class Card:
         """Compare the number before a marker with its value."""
         self.marked.append((marker.start, marker.end))
         printed = find_printed(self.text, value.kind, marker.start)
+        if printed and printed.group == " " and not (value.number and abs(value.number) >= 1000):
+            self.problem(printed.start, f"{named(printed.shown)} could be one number or two, and metrics: {marker.address} gives "
+                         f"{unrounded(value)}; put a word between two numbers, or write one without the space")
+            return
         if not printed:
-            before = self.text[max(0, marker.start - 30):marker.start].rsplit("\n", 1)[-1]
-            self.problem(marker.start, f"no number right before metrics: {marker.address}, but {quote(before)}; "
+            self.problem(marker.start, f"no number right before metrics: {marker.address}, but {self.before(marker)}; "
                          "expected the printed number, then the comment")
             return
         if printed.percent and value.kind == "count":
-            self.problem(printed.start, f"{quote(printed.shown)} is a percentage, but metrics: {marker.address} is a count")
+            self.problem(printed.start, f"{named(printed.shown)} is a percentage, but metrics: {marker.address} is a count")
             return
         self.numbers += 1
         if not is_right(printed, value):
@@ -147,12 +151,19 @@ class Card:
             address = " ".join(marker.address.split())
             self.find(printed.start, f"printed {printed.shown}, but {address} gives {text}{exact}{hint(printed, value)}")
 
+    def before(self, marker):
+        """What stands between the comment or line before a marker and the marker, as an error quotes it."""
+        ends = [comment.end for comment in self.markdown.comments if comment.end and comment.end <= marker.start]
+        line = self.text.rfind("\n", 0, marker.start) + 1
+        text = " ".join(self.text[max(line, marker.start - 60, *ends[-1:]):marker.start].split())
+        return named(text[-30:]) if text else "nothing"
+
     def read_region(self, opening, found, closing):
         """Compare the table of a region with the record's; found is None where the address is wrong."""
         self.marked.append((opening.start, closing.end))
         before = self.text[self.text.rfind("\n", 0, opening.start) + 1:opening.start]
         if not LINE_START.fullmatch(before):
-            self.problem(opening.start, f"a table's marker stands on a line of its own, not after {quote(before)}")
+            self.problem(opening.start, f"a table's marker stands on a line of its own, not after {named(before)}")
             return
         tables = [table for table in self.tables_found if opening.end <= table.start and table.end <= closing.start]
         if len(tables) > 1:
@@ -261,6 +272,10 @@ class Card:
             at = edit.end
         return "".join([*parts, self.text[at:]])
 
+    def is_marked(self):
+        """Whether any number or table of the card is tied to the records."""
+        return bool(self.numbers or self.tables)
+
     def counts(self):
         """How much of the card is marked, in words."""
         return (f"{self.numbers:,} marked number{'s' * (self.numbers != 1)} and "
@@ -319,8 +334,8 @@ def read_cards(paths, directory):
     return cards, library
 
 
-def check(cards, library):
-    """Print what is not as the records give it; the exit status."""
+def check(cards, library, require_marks=False):
+    """Print what is not as the records give it; the exit status. require_marks: a card without marks is not all right."""
     from harness.unmarked import suggestions
 
     everything = Everything(library)
@@ -330,8 +345,9 @@ def check(cards, library):
         for line, text in suggestions(card.markdown, everything, card.marked):
             print(f"suggestion: {card.path}:{line}: {text}")
         wrong = f"; {len(card.findings):,} not as the records give them" if card.findings else ", as the records give them"
-        print(f"{card.path}: {card.counts()}{wrong if card.marked else ''}")
-    return 1 if any(card.findings for card in cards) else 0
+        print(f"{card.path}: {card.counts()}{wrong}" if card.is_marked() else f"{card.path}: no marked numbers: nothing was checked")
+    unmarked = require_marks and not all(card.is_marked() for card in cards)
+    return 1 if unmarked or any(card.findings for card in cards) else 0
 
 
 def update(cards):
@@ -353,7 +369,10 @@ def main(argv):
     parser.add_argument("action", choices=("check", "update"))
     parser.add_argument("cards", nargs="+", metavar="CARD", help="Markdown files")
     parser.add_argument("--directory", metavar="DIR", help="the records (default: records, or this folder)")
+    parser.add_argument("--require-marks", action="store_true", help="check: exit 1 for a card in which nothing is marked")
     options = parser.parse_args(argv)
+    if options.require_marks and options.action != "check":
+        parser.error("--require-marks is for card check")
     directory = options.directory or ("records" if os.path.isdir("records") else ".")
     cards, library = read_cards(list(dict.fromkeys(options.cards)), directory)
-    return check(cards, library) if options.action == "check" else update(cards)
+    return check(cards, library, options.require_marks) if options.action == "check" else update(cards)

@@ -11,17 +11,25 @@ from typing import NamedTuple
 
 UNDEFINED = "undefined"
 MINUS = ("-", "\u2212", "\u2013")
-SPACES = " \u00a0\u2009\u202f"
+SPACES = " \u00a0\u2007\u2009\u202f"
 UNITS = r"\\?%|\uff05|percentage[ ]points?|percent|points?|pp\b|p\.p\."
 # What may stand between a number and the comment that ties it: emphasis, a closing bracket or tag, one line break.
 CLOSING = r"(?:[*_`~)\]]|</\w+>)*"
 # A number is no part of a word, but scripts without spaces may stand right before it.
 APART = r"(?<![A-Za-z0-9_.,\u00aa-\u024f\u0370-\u052f])"
 AFTER = rf"{CLOSING}[ \t]*(?:\r?\n[ \t]*)?\Z"
-NUMBER = re.compile(
-    rf"""(?P<bound>(?:<|&lt;)[{SPACES}]?)?{APART}(?P<sign>[-+\u2212\u2013]?)
-    (?P<digits>\d+(?:[.,'\u2019\u00a0\u2009\u202f]\d+)*)(?P<power>[eE][-+]?\d+)?(?P<unit>[*_]*[{SPACES}]?(?:{UNITS}))?{AFTER}""",
-    re.VERBOSE)
+DIGITS = rf"\d+(?:[.,'\u2019{SPACES[1:]}]\d+)*|\.\d+"
+SPACED = r"\d{1,3}(?:[ ]\d{3})+(?:[.,]\d+)?"  # a plain space groups thousands, but only where a share can't stand
+
+
+def number_pattern(digits):
+    """The pattern of a number, with its sign and unit, right before a comment."""
+    return re.compile(
+        rf"""(?P<bound>(?:<|&lt;)[{SPACES}]?)?{APART}(?P<sign>[-+\u2212\u2013]?)
+        (?P<digits>{digits})(?P<power>[eE][-+]?\d+)?(?P<unit>[*_]*[{SPACES}]?(?:{UNITS}))?{AFTER}""", re.VERBOSE)
+
+
+NUMBER, SPACED_NUMBER = number_pattern(DIGITS), number_pattern(f"{SPACED}|{DIGITS}")
 WORD = re.compile(rf"{APART}(?P<word>{UNDEFINED}){AFTER}")
 
 
@@ -54,15 +62,17 @@ class Printed(NamedTuple):
     power: bool = False
     mark: str = "."
     group: str = ""
+    bare: bool = False  # no digit before the decimal mark
 
 
 def find_printed(text, kind, end=None):
-    """The Printed that a text ends with, or None; kind as in Value decides what a comma means. end: where the text ends."""
+    """The Printed that a text ends with, or None; kind as in Value decides what a comma means, and whether a plain space groups
+    thousands. end: where the text ends."""
     end = len(text) if end is None else end
     start = max(0, end - 200)
     if word := WORD.search(text, start, end):
         return Printed(word.start("word"), word.end("word"), word.end("word"), word["word"])
-    match = NUMBER.search(text, start, end)
+    match = (NUMBER if kind == "share" else SPACED_NUMBER).search(text, start, end)
     parts = match and split_digits(match["digits"], kind)
     if not parts:
         return None
@@ -73,14 +83,14 @@ def find_printed(text, kind, end=None):
     end = match.end("power") if power else match.end("digits")
     shown_end = match.end("unit") if match["unit"] else end
     return Printed(begin, end, shown_end, text[begin:shown_end], number, int(power[1:] or 0) - len(decimals), bool(match["unit"]),
-                   match["bound"] or "", sign, bool(power), mark or ".", group)
+                   match["bound"] or "", sign, bool(power), mark or ".", group, not whole)
 
 
 def split_digits(digits, kind):
     """(whole digits, decimal mark, decimals, group mark) of digits with marks between them, or None where they are no number.
 
     In a count every mark groups thousands. In a share a single point or comma is the decimal mark, and of two kinds the last one
-    is. In a raw value a comma before exactly three digits groups.
+    is. In a raw value a comma or a space before exactly three digits groups. A point may stand first: .5 is one half.
     """
     parts, marks = re.split(r"\D", digits), re.findall(r"\D", digits)
     grouped = bool(marks) and len(set(marks)) == 1 and 0 < len(parts[0]) <= 3 and all(len(part) == 3 for part in parts[1:])
@@ -125,6 +135,7 @@ def reprint(printed, value):
         return bound_text(printed) + f"{number:.{digits}e}".replace("e+", "e").replace(".", printed.mark)
     number = number.quantize(Decimal(1).scaleb(min(printed.places, 0)), ROUND_HALF_EVEN)
     text = f"{abs(number):,f}".replace(",", "\0").replace(".", printed.mark)
+    text = text.removeprefix("0") if printed.bare and printed.places < 0 else text
     grouped = printed.group or ("," if value.kind == "count" and abs(printed.number) < 1000 <= abs(number) else "")
     return bound_text(printed) + sign_text(printed, number) + text.replace("\0", grouped)
 

@@ -35,6 +35,7 @@ class PrintedNumbers(TestCase):
                 ("0.1\u20130.2", 0.2, True), ("p < 0.001", 0.0002, True), ("p < 0.001", 0.001, False),
             ("p &lt; 0.05", 0.04, True),
                 ("1.2e-05", 0.0000123, True), ("\u5171 0.5", 0.5, True), ("\u51710.5", 0.5, True), ("1.3e-05", 0.0000123, False),
+            (".582", 0.5821, True), (".58%", 0.0058, True), ("(-.05)", -0.05, True), ("< .001", 0.0002, True), (".582", 0.5, False),
             ("undefined", None, True), ("0.5", None, False), ("1", 0.5, True)):
             with self.subTest(text=text, value=value):
                 self.assertEqual(is_right(find_printed(text, "share"), Value(value)), right)
@@ -58,16 +59,26 @@ class PrintedNumbers(TestCase):
                 ("\u22120.012", "share", -0.5, "\u22120.500"), ("+0.3", "share", 0.0, "+0.0"), ("970", "count", 1234, "1,234"),
                 ("1.234", "count", 12345, "12.345"), ("1\u202f234", "count", 99, "99"), ("1,234", "raw", 12345.6, "12,346"),
                 ("p < 0.001", "share", 0.02, "= 0.020"), ("1.2e-05", "share", 0.00234, "2.3e-3"),
-            ("0.5", "share", None, "undefined"),
+            ("0.5", "share", None, "undefined"), (".582", "share", 0.6914, ".691"), ("-.5%", "share", 0.012, "+1.2"),
+            ("1 612", "count", 1734, "1 734"), ("1 612.5", "raw", 1734.52, "1 734.5"),
                 ("undefined", "share", 0.5, "0.5000")):
             with self.subTest(text=text, value=value):
                 printed = find_printed(text, kind)
                 self.assertEqual(reprint(printed, Value(value, kind)), new)
 
     def test_what_is_no_number(self):
-        for text in ("v2", "", "word", "\u00e42", "1undefined", "56.21% of", "5 |", "1.2.3.4 ."):
+        for text in ("v2", "", "word", "\u00e42", "1undefined", "56.21% of", "5 |", "1.2.3.4 .", "v.5", "1..5", ",582"):
             with self.subTest(text=text):
                 self.assertIsNone(find_printed(text, "share"))
+
+    def test_spaces_group_thousands(self):
+        for space in " \u00a0\u2007\u2009\u202f":
+            for kind in ("count", "raw"):
+                with self.subTest(space=space, kind=kind):
+                    self.assertEqual(find_printed(f"of 1{space}234{space}567", kind).number, Decimal(1234567))
+        for text, number in (("in 2020 612", 612), ("1 61", 61), ("of 12 6123", 6123), ("a1 612", 612), ("3: 225", 225)):
+            with self.subTest(text=text):
+                self.assertEqual(find_printed(text, "count").number, Decimal(number))
 
     def test_a_comma_in_a_count_groups(self):
         self.assertEqual(find_printed("12,345", "count").number, Decimal(12345))
@@ -202,6 +213,19 @@ class Cards(TestCase):
         self.assertEqual(self.run_command("harness", "card", "check").returncode, 2)
         self.assertIn("cannot be read", self.run_command("harness", "card", "check", "card.md", "--directory", "nowhere").stderr)
 
+    def test_a_card_without_marks_says_so(self):
+        self.write("bare.md", "Text <!-- a comment -->, 56%\n")
+        self.write("card.md", "4<!-- metrics: retriever queries -->\n")
+        said = "bare.md: no marked numbers: nothing was checked\n"
+        done = self.card("check", "bare.md")
+        self.assertEqual((done.returncode, done.stdout), (0, said))
+        done = self.card("check", "card.md", "bare.md", "--require-marks")
+        self.assertEqual((done.returncode, done.stdout),
+                         (1, "card.md: 1 marked number and 0 marked tables, as the records give them\n" + said))
+        self.assertEqual(self.card("check", "card.md", "--require-marks").returncode, 0)
+        with self.assertRaises(SystemExit), redirect_stderr(StringIO()):
+            main(["update", "card.md", "--require-marks"])
+
     def test_right_numbers_pass(self):
         self.write("card.md", "Hit@1 is **50.00%**<!-- metrics: retriever v2 hit@1 --> "
                               "(0.5<!-- METRICS:retriever v2 Hit@1-->) of "
@@ -283,6 +307,12 @@ class Cards(TestCase):
             ("4<!-- metric: retriever queries -->", "looks like a misspelt marker"),
                 ("4<!-- metrics: retriever queries", "never closed; expected -->"),
             ("word<!-- metrics: retriever queries -->", 'no number right before'),
+                ("4<!-- metrics: retriever queries -->, Punkte: +9,8 <!-- x -->a  word<!-- metrics: retriever queries -->",
+                 'but "a word"; expected'),
+                ("and a\nword<!-- metrics: retriever queries -->", 'but "word"; expected'),
+                ("4<!-- metrics: retriever queries --><!-- metrics: retriever queries -->", "but nothing; expected"),
+                ("of 1 004<!-- metrics: retriever queries -->", '"1 004" could be one number or two'),
+                ("1 612<!-- metrics: retriever queries -->", "gives 4; put a word between two numbers"),
                 ("4 |<!-- metrics: retriever queries -->", "no number right before"),
             ("<!-- metrics: -->", "the address is empty"), ("5%<!-- metrics: retriever queries -->", "is a count"),
                 ("word <!-- metrics: retriever table -->\n<!-- /metrics -->", "a line of its own"),
@@ -333,7 +363,7 @@ class Cards(TestCase):
         self.assertEqual([line.split(",")[0] for line in lines[1:3]],
                          ["suggestion: card.md:4: printed 0.1429 (nDCG@1", "suggestion: card.md:4: printed 26.00 (Hit@1 (%)"])
         self.assertIn("card.md:6: this table agrees with retriever answerable", lines[3])
-        self.assertEqual(lines[-1], "card.md: 0 marked numbers and 0 marked tables")
+        self.assertEqual(lines[-1], "card.md: no marked numbers: nothing was checked")
 
     def test_a_model_index_is_generated_and_checked(self):
         head = "---\nlicense: mit\n# metrics: retriever answerable model-index hit @1 v2; promotion public model-index v2\n"
@@ -345,6 +375,8 @@ class Cards(TestCase):
         self.assertTrue(text.startswith(head + "model-index:\n- name: \"example/v2\"\n") and text.endswith(end))
         self.assertEqual(re.findall(r"value: (.*)", text), ["66.667", "75.000", "25.000"])
         self.assertEqual(re.findall(r'    - type: "(.*)"', text), ["hit_at_1", "ndcg_at_10", "ndcg_at_10"])
+        self.assertEqual(re.findall(r'dataset:\n      type: "(.*)"\n      name: "(.*)"', text), [
+            ("retriever-answerable", "retriever answerable"), ("scifact", "scifact"), ("trec-covid", "trec covid")])
         self.assertEqual(self.card("check", "card.md").returncode, 0)
         path.write_text(text.replace("66.667", "67.667"))
         done = self.card("check", "card.md")
@@ -386,6 +418,6 @@ class Documentation(TestCase):
     def test_the_page_shows_what_the_command_prints(self):
         command, shown = re.search(r"```\n\$ (.*?)\n(.*?)```", self.page("card"), re.DOTALL).groups()
         card = re.search(r"```markdown\n(.*?)```", self.page("card"), re.DOTALL)[1]
-        self.write("card.md", card)
-        done = self.run_command(*command.split()[2:], "--directory", ROOT / "records")
+        self.assertEqual((DATA / "card" / "card.md").read_text(encoding="utf-8"), card)
+        done = self.run_command(*command.split()[2:], cwd=ROOT)
         self.assertEqual((done.returncode, done.stdout), (1, shown))
