@@ -17,7 +17,7 @@ from harness.benchmark_suite import (
     score,
     suite_of_results,
 )
-from harness.mteb import read_models
+from harness.mteb import by_cause, read_models
 from metrics import RecordError
 
 
@@ -53,7 +53,7 @@ def compare_all(suites, models):
     problems = []
     columns = [compare(suite, models, problems) for suite in suites]
     if problems:
-        raise RecordError([*dict.fromkeys(problems)])
+        raise RecordError(by_cause(dict.fromkeys(problems)))
     return columns
 
 

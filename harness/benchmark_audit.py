@@ -23,6 +23,9 @@ TABLE_KEYS = {"title", "source", "unit", "suites"}
 SUITE_KEYS = {"name", "measure", "rule", "source", "note", "places", "groups", "types", "tasks", "models"}
 MODEL_KEYS = {"also", "published", "scores"}
 UNITS = {"percent": 100, "fraction": 1}
+MODEL_SHAPE = '{"published": {"table 1": "73.98"}, "scores": {"LakeRetrieval": "74.10", "WaterSTS": {"en": "80.2"}}}'
+SHAPES = {"places": '{"table 1": null, "table 4": "LakeRetrieval"}', "groups": '{"lakes": ["LakeRetrieval"]}',
+          "types": '{"WaterSTS": "STS"}', "models": f'{{"blue": {MODEL_SHAPE}}}'}  # as errors show them
 PRINTED = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,12})?")
 SHOWN_SETS = 4  # how many sets of omitted tasks a line names
 
@@ -121,8 +124,8 @@ def parse_suite(value, unit, place, problems):
     found = len(problems)
     problems += [f"{place}: {key}: expected text, got {quote(value[key])}" for key in ("name", "measure", "source", "note")
                  if not isinstance(value.get(key, ""), str)]
-    problems += [f"{place}: {key}: expected an object, got {quote(value[key])}" for key in ("places", "groups", "types", "models")
-                 if not isinstance(value.get(key, {}), dict)]
+    problems += [f"{place}: {key}: expected an object, such as {example}, got {quote(value[key])}"
+                 for key, example in SHAPES.items() if not isinstance(value.get(key, {}), dict)]
     if value.get("rule", "two-step") not in tuple(RULES):
         problems.append(f"{place}: rule: expected one of {', '.join(RULES)}, got {quote(value['rule'])}")
     if not texts(value.get("tasks", [])):
@@ -159,7 +162,7 @@ def parse_model(value, unit, place, problems):
     if not check_members(value, MODEL_KEYS, ("published", "scores"), place, problems):
         return None
     if not isinstance(value["published"], dict) or not isinstance(value["scores"], dict):
-        problems.append(f"{place}: published and scores: expected objects")
+        problems.append(f"{place}: published and scores: expected objects, such as {MODEL_SHAPE}")
         return None
     if not isinstance(value.get("also", ""), str):
         problems.append(f"{place}: also: expected the model's other name, got {quote(value['also'])}")

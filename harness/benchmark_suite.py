@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from harness.averages import RULES, Task, average, mean
 from harness.files import canonical_hash, read_text
-from harness.mteb import measure_keys, named, read_measure
+from harness.mteb import Problem, cause_of, measure_keys, named, read_measure
 from metrics import RecordError, parse_json, quote
 
 FOLDER = Path(__file__).parent / "suites"
@@ -61,9 +61,9 @@ class Score(NamedTuple):
 def load_suite(name):
     """The Suite of a shipped name (in any case) or of a file.
 
-    A file needs name, measure and tasks; each task needs "task" and may have aliases, type, measure, splits (default
-    ["test"]), subsets (default ["default"]), languages, group and query_prefix. Raises RecordError that lists every
-    problem of the file, or the names of the shipped suites.
+    A file needs name, measure and tasks; each task is a name, or an object that needs "task" and may have aliases, type,
+    measure, splits (default ["test"]), subsets (default ["default"]), languages, group and query_prefix. Raises RecordError
+    that lists every problem of the file, or the names of the shipped suites.
     """
     if str(name).lower() in SHIPPED:
         path = FOLDER / f"{str(name).lower()}.json"
@@ -78,6 +78,8 @@ def parse_suite(value, name):
     """The Suite of a parsed suite file. Raises RecordError that lists every problem."""
     if not isinstance(value, dict):
         raise RecordError(f"{name}: expected a suite (an object), got {quote(value)}")
+    if isinstance(value.get("tasks"), list):  # a task's name alone is a task with all that the suite says
+        value = {**value, "tasks": [{"task": task} if isinstance(task, str) else task for task in value["tasks"]]}
     problems = [f"{name}: unknown key {named(key)}; expected some of {', '.join(sorted(SUITE_KEYS))}"
                 for key in sorted(value.keys() - SUITE_KEYS)]
     problems += [f"{name}: {key}: expected text, got {quote(value.get(key))}" for key in ("name", "measure")
@@ -110,7 +112,7 @@ def task_problems(tasks, name):
     for number, entry in enumerate(tasks):
         place = f"{name}: tasks[{number}]"
         if not isinstance(entry, dict) or not isinstance(entry.get("task"), str) or not entry["task"]:
-            problems.append(f'{place}: expected an object with a "task", got {quote(entry)}')
+            problems.append(f'{place}: expected a task\'s name, or an object with it as "task", got {quote(entry)}')
             continue
         problems += [f"{place}: unknown key {named(key)}; expected some of {', '.join(sorted(TASK_KEYS))}"
                      for key in sorted(entry.keys() - TASK_KEYS)]
@@ -166,8 +168,8 @@ def score(suite, model, problems):
     for required in suite.tasks:
         held = [model.results[name] for name in (required.name, *required.aliases) if name in model.results]
         if len(held) > 1:
-            problems.append(f"{held[1].path}: {model.name}: {required.name}: a second result, under another name; the first is "
-                            f"{held[0].path}; keep one of them")
+            problems.append(Problem(f"{held[1].path}: {model.name}: {required.name}: a second result, under another name; the first "
+                                    f"is {held[0].path}; keep one of them", f"a second result of {model.name}"))
         elif not held:
             missing[required.name] = []
         else:
@@ -190,7 +192,8 @@ def task_scores(suite, required, result, model, problems, notes):
             continue
         reading = read_measure(row, required.measure)
         if reading.problem:
-            problems.append(f"{reading.problem}; {suite.name} asks for {required.measure} of {required.name} ({model})")
+            problems.append(Problem(f"{reading.problem}; {suite.name} asks for {required.measure} of {required.name} ({model})",
+                                    (suite.name, required.measure, cause_of(reading.problem, row.place))))
         elif reading.missing:
             lacks.append((where, reading.missing))
         else:

@@ -63,6 +63,29 @@ class Reading(NamedTuple):
     problem: str | None = None
 
 
+class Problem(str):
+    """The text of a problem that many results may have; those of one `cause` are told as one by `by_cause`."""
+
+    def __new__(cls, text, cause):
+        problem = super().__new__(cls, text)
+        problem.cause = cause
+        return problem
+
+
+def cause_of(problem, place):
+    """What a problem is but for its place, the values in it and the advice after it."""
+    return getattr(problem, "cause", None) or re.sub(r'"(?:[^"\\]|\\.)*"|\d[\d.,]*', "", problem.removeprefix(place)).split(";")[0]
+
+
+def by_cause(problems, most=3):
+    """Problems with those of one cause as one text, with their number and the first, where there are more than `most`."""
+    causes = {}
+    for problem in problems:
+        causes.setdefault(getattr(problem, "cause", problem), []).append(problem)
+    return [text for same in causes.values()
+            for text in (same if len(same) <= most else [f"{len(same):,} problems of one kind, the first: {same[0]}"])]
+
+
 def named(text):
     """A name or key from a file, as errors and notes show it: in quotation marks, on one line, shortened."""
     import json
@@ -382,10 +405,10 @@ def read_models(paths, merge=False):
                     source_and_name(root, path, named, merge)
                 add_results(models.setdefault(name, {}), source, results, merge, name)
             except RecordError as error:
-                problems += error.problems
+                problems += [Problem(problem, cause_of(problem, path)) for problem in error.problems]
             progress.step()
     if problems:
-        raise RecordError(problems)
+        raise RecordError(by_cause(problems))
     return [as_model(name, sources) for name, sources in models.items()]
 
 
@@ -398,8 +421,9 @@ def add_results(sources, source, results, merge, name):
         for tasks in sources.values():
             if result.task in tasks:
                 other = tasks[result.task]
-                raise RecordError(f"{result.path}: {name}: a second result for {result.task} (data revision {result.revision}); "
-                                  f"the first is {other.path} (data revision {other.revision}); keep one of them")
+                raise RecordError([Problem(
+                    f"{result.path}: {name}: a second result for {result.task} (data revision {result.revision}); "
+                    f"the first is {other.path} (data revision {other.revision}); keep one of them", f"a second result of {name}")])
         sources.setdefault(source, {})[result.task] = result
 
 

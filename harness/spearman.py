@@ -167,6 +167,13 @@ def read_rows(path):
     return rows
 
 
+def rows_alone(path):
+    """The STS rows of a file that came without a partner. Raises RecordError that asks for the partner where it holds no such row."""
+    if '"gold"' not in read_text(path):
+        raise RecordError(f'{path}: no row like {{"gold": 3.5, "cosine": 0.81}} in it; to correlate two files of numbers, give PRED too')
+    return read_rows(path)
+
+
 def read_row(value):
     """One STS row from its JSON object. Raises ValueError (a RecordError is one) that says what is wrong."""
     if not isinstance(value, dict) or "gold" not in value or ("cosine" in value) == ("a" in value or "b" in value):
@@ -235,7 +242,7 @@ def main(argv):
     parser.add_argument("--format", choices=["text", "json"], default="text")
     options = parser.parse_args(argv)
     if options.pred is None:
-        report = correlate_rows(read_rows(options.gold), options.gold)
+        report = correlate_rows(rows_alone(options.gold), options.gold)
     else:
         gold, pred = read_numbers(options.gold), read_numbers(options.pred)
         report = {"pooled": spearman(gold, pred, (options.gold, options.pred)), "subsets": {}, "mean": None}

@@ -4,7 +4,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
 
-from harness.benchmark import compare, compare_all
+from harness.benchmark import compare, compare_all, main
 from harness.benchmark_audit import EXAMPLE, audit_suite, contradictions, load_table, parse_table
 from harness.benchmark_output import FORMATS, escape, figure, percent, quoted
 from harness.benchmark_suite import FOLDER, SHIPPED, load_suite, parse_suite, score, suite_of_results
@@ -63,10 +63,18 @@ class SuiteFiles(TestCase):
         for part in ("name: expected text", "rule: expected one of", 'unknown key "cutof"',
                      "tasks[0]: splits: expected at least one",
                      'tasks[1]: "A" stands twice', 'tasks[2]: unknown key "subset"', 'tasks[2]: "A" stands twice',
-                     "tasks[3]: expected an object"):
+                     "tasks[3]: expected a task's name, or an object"):
             self.assertIn(part, str(raised.exception))
         for value in (None, [], {"name": "S", "measure": "ndcg@10", "tasks": []}):
             self.assertRaises(RecordError, parse_suite, value, "s.json")
+
+
+    def test_a_task_may_be_its_name_alone(self):
+        plain = {"name": "S", "measure": "ndcg@10", "type": "retrieval", "tasks": ["A", {"task": "B", "group": "g"}]}
+        whole = {**plain, "tasks": [{"task": "A"}, {"task": "B", "group": "g"}]}
+        self.assertEqual(parse_suite(plain, "s.json"), parse_suite(whole, "s.json"))
+        self.assertEqual(parse_suite(plain, "s.json").tasks[0].measure, "ndcg@10")
+        self.assertRaisesRegex(RecordError, 'tasks\\[1\\]: "A" stands twice', parse_suite, {**plain, "tasks": ["A", "A"]}, "s.json")
 
 
 class Scoring(TestCase):
@@ -289,7 +297,8 @@ class AuditTables(TestCase):
             ({"unit": "%", "suites": [1]}, "never guessed"),
             ({"unit": "percent", "suites": []}, "expected a list of suites"),
             ({"unit": "percent", "suites": [3]}, "suites[0]: expected an object"),
-            (table([]), "models: expected an object"),
+            (table([]), 'models: expected an object, such as {"blue": {"published": {"table 1": "73.98"}, "scores": {"Lake'),
+            (table({}, types=[1]), 'types: expected an object, such as {"WaterSTS": "STS"}, got [1]'),
             (table({"m": 3}), "m: expected an object"),
             (table({"m": {"scores": {}}}), "published is missing"),
             (table({"m": {"published": {"x": [1, 2]}, "scores": {}}}), "number expected"),
@@ -301,7 +310,7 @@ class AuditTables(TestCase):
             (table({}, places={"x": "nothing"}), "places: x: expected null, a group or a task"),
             (table({}, rule="best"), "rule: expected one of"),
             (table({}, tasks=[1]), "tasks: expected a list of names"),
-            (table({"m": {"published": [], "scores": {}}}), "expected objects"),
+            (table({"m": {"published": [], "scores": {}}}), 'expected objects, such as {"published": {'),
         ]:
             with self.subTest(part):
                 self.assertIn(part, self.refusal(value))
@@ -345,6 +354,32 @@ class Command(TestCase):
                 for part in parts:
                     self.assertIn(part, result.stderr)
                 self.assertNotIn("Traceback", result.stderr)
+
+    def test_problems_of_one_cause_are_told_as_one(self):
+        self.results("m", **{f"Task{number}": 0.5 for number in range(30)})
+        for number in range(25):
+            self.write(f"m/other{number}.json", json.dumps({"name": f"{number}", "values": []}))
+        self.write("m/torn.json", "{")
+        with self.assertRaises(RecordError) as raised:
+            main([str(self.folder / "m")])
+        first, second = raised.exception.problems
+        self.assertIn(f"25 problems of one kind, the first: {self.folder / 'm' / 'other0.json'}: not a benchmark result", first)
+        self.assertIn("torn.json: line 1 column 2: not valid JSON", second)
+        for path in (self.folder / "m").glob("[ot]*.json"):
+            path.unlink()
+        tasks = [f"Task{number}" for number in range(30)]
+        suite = self.write("s.json", json.dumps({"name": "mine", "measure": "ndcg@5", "tasks": tasks}))
+        with self.assertRaises(RecordError) as raised:
+            main([str(self.folder / "m"), "--suite", str(suite)])
+        [only] = raised.exception.problems
+        self.assertRegex(only, r"^30 problems of one kind, the first: .*Task0\.json: test: default: no ndcg@5; it holds .* of Task0 \(m\)$")
+
+    def test_few_problems_of_one_cause_are_each_told(self):
+        self.results("m", A=7, B=8, C=0.5)
+        with self.assertRaises(RecordError) as raised:
+            main([str(self.folder / "m"), "--suite", str(self.write("s.json", json.dumps(
+                {"name": "mine", "measure": "ndcg@10", "tasks": ["A", "B", "C"]})))])
+        self.assertEqual([re.search("asks for ndcg@10 of (.)", each)[1] for each in raised.exception.problems], ["A", "B"])
 
     def test_audit_of_the_worked_example(self):
         result = self.benchmark("audit")

@@ -4,7 +4,7 @@ import random
 import unittest
 from fractions import Fraction
 
-from harness.spearman import correlate_rows, cosine, doubled_ranks, read_row, spearman
+from harness.spearman import correlate_rows, cosine, doubled_ranks, main, read_row, spearman
 from metrics import RecordError
 from tests import EXTERNAL_DATA, TestCase
 
@@ -180,9 +180,21 @@ class Command(TestCase):
             ("bad.json", "[1, 2", "expected a number"),
             ("bytes.txt", b"1\n\xff\n", "not UTF-8"), ("deep.json", "[" * 200_000, "expected a number"),
         ]:
-            with self.subTest(name):
-                result = self.spearman(good, self.write(name, content))
-                self.assertEqual((result.returncode, result.stdout), (2, ""))
-                self.assertIn(message, result.stderr)
-                self.assertNotIn("Traceback", result.stderr)
-        self.assertEqual(self.spearman(good, self.folder / "none.txt").returncode, 2)
+            with self.subTest(name), self.assertRaises(RecordError) as raised:
+                main([str(good), str(self.write(name, content))])
+            self.assertIn(message, str(raised.exception))
+        result = self.spearman(good, self.folder / "none.txt")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertRegex(result.stderr, "^error: .*none.txt: cannot be read")
+
+    def test_numbers_alone_lack_their_partner(self):
+        for content in ("1\n2\n3\n", "[1, 2, 3]", '{"score": 1}\n', "3 4\n", ""):
+            path = self.write("g.txt", content)
+            with self.subTest(content), self.assertRaises(RecordError) as raised:
+                main([str(path)])
+            self.assertEqual(raised.exception.problems, [
+                f'{path}: no row like {{"gold": 3.5, "cosine": 0.81}} in it; to correlate two files of numbers, give PRED too'])
+        with self.assertRaisesRegex(RecordError, "line 2: "):
+            main([str(self.write("rows.jsonl", '{"gold": 1, "cosine": 0.1}\n5\n'))])
+        with self.assertRaisesRegex(RecordError, "cannot be read"):
+            main([str(self.folder / "none.txt")])
