@@ -10,6 +10,7 @@ The scale is fixed beforehand: a grade that nobody gave still lies between its n
 
 from math import fsum, sqrt
 
+from harness.verdicts import named
 from metrics import RecordError, quote
 
 WEIGHTS = ("plain", "linear", "quadratic")
@@ -22,7 +23,7 @@ def read_scale(text):
 
     match = re.fullmatch(r"(-?\d{1,3})\s*(?:[-:]|\.\.)\s*(-?\d{1,3})", text.strip())
     if not match or not 0 < int(match[2]) - int(match[1]) <= 100:
-        raise RecordError(f"--scale: expected the lowest and the highest score, such as 0-2 or -2:2, got {quote(text)}")
+        raise RecordError(f"--scale: expected the lowest and the highest score, such as 0-2 or -2:2, got {named(text)}")
     return tuple(range(int(match[1]), int(match[2]) + 1))
 
 

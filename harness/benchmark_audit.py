@@ -92,7 +92,7 @@ def parse_table(value, name):
     problems = []
     check_members(value, TABLE_KEYS, ("unit", "suites"), name, problems)
     if not problems and value["unit"] not in tuple(UNITS):
-        problems.append(f'{name}: unit: expected "percent" or "fraction", got {quote(value["unit"])}; they are never guessed')
+        problems.append(f'{name}: unit: expected "percent" or "fraction", got {named(value["unit"])}; they are never guessed')
     if not problems and (not isinstance(value["suites"], list) or not value["suites"]):
         problems.append(f"{name}: suites: expected a list of suites, got {quote(value['suites'])}")
     if problems:
@@ -127,7 +127,7 @@ def parse_suite(value, unit, place, problems):
     problems += [f"{place}: {key}: expected an object, such as {example}, got {quote(value[key])}"
                  for key, example in SHAPES.items() if not isinstance(value.get(key, {}), dict)]
     if value.get("rule", "two-step") not in tuple(RULES):
-        problems.append(f"{place}: rule: expected one of {', '.join(RULES)}, got {quote(value['rule'])}")
+        problems.append(f"{place}: rule: expected one of {', '.join(RULES)}, got {named(value['rule'])}")
     if not texts(value.get("tasks", [])):
         problems.append(f"{place}: tasks: expected a list of names, got {quote(value['tasks'])}")
     if not problems[found:] and not texts(list(value.get("types", {}).values())):
@@ -152,7 +152,7 @@ def over_tasks(over, groups, tasks, place, problems):
     """The tasks that a place's averages are over: all of them for null, a group's, or a single one."""
     chosen = tasks if over is None else groups.get(over, [over]) if isinstance(over, str) else None
     if not isinstance(chosen, (list, tuple)) or any(task not in tasks for task in chosen):
-        problems.append(f"{place}: expected null, a group or a task, got {quote(over)}")
+        problems.append(f"{place}: expected null, a group or a task, got {named(over)}")
         return ()
     return tuple(chosen)
 
@@ -181,7 +181,7 @@ def read_printed(number, unit, place, problems):
     """A number as printed, "73.98" (or the JSON number 73.98), within its unit; None beside a problem."""
     text = str(number) if isinstance(number, (int, float)) and not isinstance(number, bool) else number
     if not isinstance(text, str) or not PRINTED.fullmatch(text):
-        problems.append(f"{place}: number expected (as printed, such as \"73.98\"), got {quote(number)}")
+        problems.append(f"{place}: number expected (as printed, such as \"73.98\"), got {named(number)}")
         return None
     if abs(exact(text)) > UNITS[unit]:
         problems.append(f"{place}: expected a {unit}, got {text}, which is outside 0..{UNITS[unit]}; \"unit\" says which it is")

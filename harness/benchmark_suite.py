@@ -87,7 +87,7 @@ def parse_suite(value, name):
     problems += [f"{name}: {key}: expected text, got {quote(value[key])}" for key in ("title", "source", "type")
                  if not isinstance(value.get(key, ""), str)]
     if value.get("rule", "two-step") not in tuple(RULES):
-        problems.append(f"{name}: rule: expected one of {', '.join(RULES)}, got {quote(value['rule'])}")
+        problems.append(f"{name}: rule: expected one of {', '.join(RULES)}, got {named(value['rule'])}")
     if not texts(value.get("notes", [])):
         problems.append(f"{name}: notes: expected a list of texts, got {quote(value['notes'])}")
     if not isinstance(value.get("tasks"), list) or not value["tasks"]:

@@ -319,7 +319,8 @@ def check_metrics(words, wanted, old, new):
     cutoffs = ", ".join(map(str, sorted({k for _, k in known if k})))
     there = [f"{', '.join(metrics.METRICS)} at {cutoffs}"] * bool(cutoffs)
     there += ["selected_precision"] * (("selected_precision", None) in known)
-    problems = [f"--metric: {named(word)} is not in both records; expected one of: {', and '.join(there) or 'none, since no panel is in both'}"
+    expected = ", and ".join(there) or "none, since no panel is in both"
+    problems = [f"--metric: {named(word)} is not in both records; expected one of: {expected}"
                 for word, (metric, k) in zip(words, wanted)
                 if not any(metric == own and k in (None, cutoff) for own, cutoff in known)]
     if problems:

@@ -74,7 +74,8 @@ class Problem(str):
 
 def cause_of(problem, place):
     """What a problem is but for its place, the values in it and the advice after it."""
-    return getattr(problem, "cause", None) or re.sub(r'"(?:[^"\\]|\\.)*"|\d[\d.,]*', "", problem.removeprefix(place)).split(";")[0]
+    plain = re.sub(r'"(?:[^"\\]|\\.)*"|\d[\d.,]*', "", problem.removeprefix(place))
+    return getattr(problem, "cause", None) or re.split("; |, got ", plain)[0]
 
 
 def by_cause(problems, most=3):
@@ -248,7 +249,7 @@ def read_plain(value, path):
     if not isinstance(value.get("model"), str):
         problems.append(f"{path}: model: expected a name, got {quote(value.get('model'))}")
     if value.get("unit") not in ("fraction", "percent"):
-        problems.append(f'{path}: unit: expected "fraction" or "percent", got {quote(value.get("unit"))}; they are never guessed')
+        problems.append(f'{path}: unit: expected "fraction" or "percent", got {named(value.get("unit"))}; they are never guessed')
     if not isinstance(value["results"], list) or not value["results"]:
         problems.append(f"{path}: results: expected a list of results, got {quote(value['results'])}")
     if problems:
@@ -337,7 +338,7 @@ def record_score(path, model, measure, place):
     name, _, cutoff = measure.partition("@")
     values = summarize_panel(panel)["models"].get(model)
     if values is None:
-        raise RecordError(f"{place}: record_model: expected one of {', '.join(panel.models)}, got {quote(model)}")
+        raise RecordError(f"{place}: record_model: expected one of {', '.join(panel.models)}, got {named(model)}")
     if not isinstance(values.get(name), dict) or cutoff not in values[name]:
         raise RecordError(f"{place}: {path} has no {measure}; its cutoffs are {', '.join(map(str, panel.cutoffs))}")
     return values[name][cutoff]

@@ -151,6 +151,22 @@ def dcg_columns(panel, models, k):
     return [[compact(metrics.dcg(grades, panel.gains)) for grades in retained[model]] for model in models]
 
 
+def check_names(names, directory):
+    """Refuse a record's name that stands neither in a folder nor in its folder records/, and say which names are closest."""
+    from harness.addresses import AddressError, choose
+
+    known = {}
+    for folder in (directory, os.path.join(directory, "records")):
+        if os.path.isdir(folder):
+            known.update({name.removesuffix(".json"): None for name in sorted(os.listdir(folder))
+                          if name.endswith(".json") and not name.endswith("-summary.json")})
+    for name in sorted(names) if known else ():  # where nothing is known, reading the folder says why
+        try:
+            choose(name, known, "record")
+        except AddressError as error:
+            raise RecordError(f"--record: {error}") from None
+
+
 def main(argv):
     """Run `report`; the exit status."""
     import argparse
@@ -163,7 +179,9 @@ def main(argv):
     parser.add_argument("--title", default="Retrieval records", metavar="TEXT")
     options = parser.parse_args(argv)
     directory = options.directory or ("records" if os.path.isdir("records") else ".")
-    records, _ = metrics.load_records(directory, {os.path.basename(name).removesuffix(".json") for name in options.record})
+    names = {os.path.basename(name).removesuffix(".json") for name in options.record}
+    check_names(names, directory)
+    records, _ = metrics.load_records(directory, names)
     for path, _ in records:
         for source in (path, path.removesuffix(".json") + "-summary.json"):
             if os.path.exists(options.output) and os.path.exists(source) and os.path.samefile(options.output, source):

@@ -8,6 +8,7 @@ from math import frexp, fsum, isfinite, isqrt, ldexp, sqrt
 from typing import NamedTuple
 
 from harness.files import read_text
+from harness.verdicts import named
 from metrics import RecordError, quote
 
 COSINE_SLACK = 1e-5  # similarities computed in 32-bit floats leave [-1, 1] by a few millionths
@@ -134,7 +135,7 @@ def parse(text, place):
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise RecordError(f"{place}: expected a number, got {quote(text.strip())}") from None
+        raise RecordError(f"{place}: expected a number, got {named(text.strip())}") from None
 
 
 def number(value, place):

@@ -84,8 +84,9 @@ class Agreement(TestCase):
         self.assertEqual(read_scale("-2:2"), (-2, -1, 0, 1, 2))
         self.assertEqual(read_scale("-2..-1"), (-2, -1))
         for text in ("", "2", "2-0", "1-1", "0-1000", "a-b", "0-2-3"):
-            with self.assertRaises(RecordError):
+            with self.assertRaises(RecordError) as raised:
                 read_scale(text)
+            self.assertTrue(str(raised.exception).endswith(f'got "{text}"'), raised.exception)
 
 
 class ScikitLearn(TestCase):

@@ -314,6 +314,7 @@ class AuditTables(TestCase):
         ]:
             with self.subTest(part):
                 self.assertIn(part, self.refusal(value))
+                self.assertNotIn("(a string)", self.refusal(value))
 
 
 class Command(TestCase):

@@ -204,6 +204,7 @@ class Command(TestCase):
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(said, done.stdout)
                 self.assertEqual("error: " in done.stderr, code == 2)
+                self.assertNotIn("(a string)", done.stderr)  # no news where a word of the command line is meant
 
     def test_a_metric_that_is_not_in_both_is_refused(self):
         serving = DATA / "card" / "records" / "serving.json"

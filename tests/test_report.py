@@ -6,9 +6,10 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from contextlib import chdir
 
 import metrics
-from harness.report import build, json_text, panel_data, ranking_text
+from harness.report import build, json_text, main, panel_data, ranking_text
 from tests import DATA, TestCase
 
 OUT = {"grade": None, "excluded": True, "reason": "abstained"}
@@ -90,12 +91,21 @@ class Command(TestCase):
         self.assertEqual(again.returncode, 0)
         self.assertEqual((self.folder / "again.html").read_text(encoding="utf-8"), page)
 
+    def test_a_name_that_is_no_record_is_told_the_closest(self):
+        for directory, said in ((DATA / "card" / "records", "expected one of: promotion, retriever, serving"),
+                                (DATA / "card", "expected one of: promotion, retriever, serving")):
+            with self.subTest(directory=directory), self.assertRaises(metrics.RecordError) as raised:
+                main(["--record", "retreiver", "--directory", str(directory)])
+            self.assertEqual(raised.exception.problems, [f'--record: no record "retreiver"; closest: retriever; {said}'])
+
     def test_a_record_is_never_overwritten(self):
         path = self.write("retriever.json", (DATA / "card" / "records" / "retriever.json").read_bytes())
-        for arguments in (("--output", path), ("--output", self.folder), ("--record", "none"), ("--directory", "nowhere")):
-            done = self.run_command("harness", "report", *arguments)
-            self.assertEqual(done.returncode, 2)
-            self.assertRegex(done.stderr, "^error: ")
+        done = self.run_command("harness", "report", "--output", path)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, "^error: --output: .* is one of the records")
+        for arguments in (("--output", str(self.folder)), ("--record", "none"), ("--directory", "nowhere")):
+            with self.subTest(arguments), chdir(self.folder):
+                self.assertRaises(metrics.RecordError, main, list(arguments))
         self.assertEqual(path.read_bytes(), (DATA / "card" / "records" / "retriever.json").read_bytes())
 
 

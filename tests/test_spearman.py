@@ -183,6 +183,7 @@ class Command(TestCase):
             with self.subTest(name), self.assertRaises(RecordError) as raised:
                 main([str(good), str(self.write(name, content))])
             self.assertIn(message, str(raised.exception))
+            self.assertNotIn("(a string)", str(raised.exception))
         result = self.spearman(good, self.folder / "none.txt")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertRegex(result.stderr, "^error: .*none.txt: cannot be read")
