@@ -9,6 +9,7 @@ for query q0001 is q0001-3-1 in every model, and an excluded position is a docum
 import os
 import sys
 
+from harness.arguments import Parser, keep_inputs, positive
 from harness.source import count_of
 from metrics import EXCLUDED, Panel, RecordError, Table, load_record, quote, write_whole
 
@@ -145,8 +146,8 @@ def file_names(models):
     for model, name in names.items():
         others = [other for other in names if other != model and names[other].lower() == name.lower()]
         if others or name.lower() == "qrels":
-            taken = f"by {quote(others[0])}" if others else "by the judgments"
-            raise RecordError(f"model {quote(model)}: the file name {name} is taken {taken}; rename one of them")
+            taken = f"by model {others[0]}" if others else "by the judgments"
+            raise RecordError(f"model {model}: the file name {name} is taken {taken}; rename one of them")
     return names
 
 
@@ -169,7 +170,9 @@ def block_files(block, options):
         level = f" (trec_eval -l {block.useful})" if block.useful > 1 else ""
         gain = "as in trec_eval" if block.gain == "linear" else "trec_eval's is linear, so its nDCG differs"
         notes.append(f"relevant from grade {block.useful}{level}; {block.gain} gain: {gain}")
-    return FORMATS[options.to](block, ranked, file_names(block.models)), notes
+    names = {} if options.to == "csv" else file_names(block.models)  # a table has the models' own names
+    notes += [f"model {model} is called {name} in the files" for model, name in names.items() if name != model]
+    return FORMATS[options.to](block, ranked, names), notes
 
 
 def main(argv):
@@ -185,6 +188,8 @@ def main(argv):
             print(f"note: {place + ': ' if place else ''}{note}", file=sys.stderr)
     if not written:
         raise RecordError(f"{options.record}: no rankings to write --to {options.to}; public tables go --to csv")
+    for path in written:
+        keep_inputs(path, [options.record])
     for path, text in written.items():
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         write_whole(path, text)
@@ -193,12 +198,7 @@ def main(argv):
 
 
 def _parser():
-    import argparse
-
-    from harness.arguments import positive
-
-    parser = argparse.ArgumentParser(prog="python -m harness export", allow_abbrev=False, description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(prog="python -m harness export", description=__doc__)
     parser.add_argument("record", metavar="RECORD", help="a record, such as records/retriever.json")
     parser.add_argument("--to", required=True, choices=list(FORMATS), help="the format")
     parser.add_argument("--output", required=True, metavar="DIR", help="the folder to write to; a section has its own in it")

@@ -9,6 +9,7 @@ import sys
 from hashlib import sha256
 from math import fsum
 
+from harness.arguments import Parser, filled, keep_inputs, positive, read_once, unicode_text
 from harness.runs import rankings
 from harness.source import Source, count_of, some, text_of
 from metrics import RecordError, decode_utf8, parse_json, quote, write_whole
@@ -88,6 +89,8 @@ def main(argv):
         parser.error("expected at least two runs")
     if options.tag.split() != [options.tag]:
         parser.error(f"--tag: expected one word, got {options.tag}")
+    read_once(parser, [*(("RUN", path) for path in options.runs), ("--dedupe", options.dedupe)])
+    keep_inputs(options.output, [*options.runs, *filter(None, [options.dedupe])])
     queries = read_queries(options.runs, options)
     partial = [query for query, ranked in queries.items() if len(ranked) < len(options.runs)]
     if partial:
@@ -108,22 +111,17 @@ def main(argv):
 
 
 def _parser():
-    import argparse
-
-    from harness.arguments import positive
-
-    parser = argparse.ArgumentParser(prog="python -m harness fuse", allow_abbrev=False, description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(prog="python -m harness fuse", description=__doc__)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="TREC or ranx JSON, plain or gzipped")
     parser.add_argument("--output", required=True, metavar="FUSED", help="the run that is written, in TREC format")
     parser.add_argument("--rrf", type=positive, default=60, metavar="K", help="the constant that is added to each rank (60)")
     parser.add_argument("--depth", type=positive, default=50, help="documents kept per query (50)")
     parser.add_argument("--from-depth", type=positive, default=1000, help="documents taken from each run per query (1000)")
-    parser.add_argument("--dedupe", metavar="TEXTS.jsonl",
+    parser.add_argument("--dedupe", type=filled, metavar="TEXTS.jsonl",
                         help='{"_id": …, "text": …} a line; of documents with one text, one stays')
     parser.add_argument("--ties", choices=["trec", "input"], default="trec",
                         help="equal scores in the runs: docid descending, or file order (trec)")
     parser.add_argument("--drop-self", action="store_true", help="remove the document whose id is the query's")
     parser.add_argument("--marco", action="store_true", help="the runs have MS MARCO's three columns: qid docid rank")
-    parser.add_argument("--tag", default="rrf", help="the last column (rrf)")
+    parser.add_argument("--tag", type=unicode_text, default="rrf", help="the last column (rrf)")
     return parser

@@ -96,10 +96,19 @@ def parse_measure(text):
     family = known.get(family.lower())
     if not family or bool(at) != bool(cutoff) or (cutoff and not _is_cutoff(cutoff)):
         shown = ", ".join(f"{name}@k" for name in MEASURES)
-        raise RecordError(f"measure {text or '(empty)'}: expected one of {shown}, with a cutoff k of at least 1")
+        meant = "" if family else _meant(text)
+        raise RecordError(f"measure {text or '(empty)'}: expected one of {shown}, with a cutoff k of at least 1{meant}")
     if family in NEEDS_CUTOFF and not cutoff:
         raise RecordError(f"measure {text}: {family} needs a cutoff, such as {family}@10")
     return Measure(family + at + cutoff, MEASURES[family], int(cutoff) if cutoff else None)
+
+
+def _meant(text):
+    """Which measure a misspelt one is likely to be, with its cutoff."""
+    from harness.arguments import closest  # not at the top: argparse loads slowly, and score has no other use for it
+
+    family, at, cutoff = text.partition("@")
+    return closest(text, [name + at + cutoff for name in [*MEASURES, *ALIASES]]) if family else ""
 
 
 def _is_cutoff(digits):

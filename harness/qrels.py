@@ -148,7 +148,8 @@ def _json_qrels(source, max_grade):
     for query, document, grade in json_pairs(source):
         if type(grade) is not int or grade > max_grade:
             expected = f"a grade in 0..{max_grade}" if type(grade) is int else "an integer as grade"
-            raise RecordError(f"{source.name}: query {show(query)}, document {show(document)}: expected {expected}, got {grade}")
+            swapped = "; are the qrels and the run swapped?" if type(grade) is float else ""
+            raise RecordError(f"{source.name}: query {show(query)}, document {show(document)}: expected {expected}, got {grade}{swapped}")
         negatives += grade < 0
         judged.setdefault(query, {})[document] = max(grade, 0)
     return Qrels(source.name, judged, _qrels_warnings(source.name, [], negatives))

@@ -285,6 +285,11 @@ def mark(documents, judged):
     return bytes(map(judged.get, documents, repeat(UNJUDGED)))
 
 
+def none_judged(label, positions):
+    """The warning of a run in which no document has a judgment, although its queries have some."""
+    return f"none of the {positions:,} passages of run {label} is judged: are these the judgments of this collection?"
+
+
 def no_query_in_common(name, ran, judged):
     """The error for a run and judgments whose query ids never meet, with two ids of each to compare."""
     def sample(ids):

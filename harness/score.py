@@ -14,7 +14,7 @@ from math import fsum
 from harness.halves import in_halves
 from harness.measures import Scale, parse_measure
 from harness.qrels import read_qrels
-from harness.runs import UNJUDGED, arrange, mark, no_query_in_common, rankings
+from harness.runs import UNJUDGED, arrange, mark, no_query_in_common, none_judged, rankings
 from harness.source import count_of, printable, some, text_of
 from metrics import MAX_GRADE, RecordError
 
@@ -60,8 +60,18 @@ def parse_options(argv):
                 raise RecordError(f"{name}: expected {expected}, got {value or 'nothing'}")
             values[name] = value
         else:
-            raise RecordError(f"{word}: no such option; expected one of {', '.join([*OPTIONS, *FLAGS])}")
+            raise _no_such_option(name)
     return values, files
+
+
+def _no_such_option(name):
+    """The error for an option that there is none of, with what is likely to be meant."""
+    if name in ("--qrels", "--run", "--runs"):
+        return RecordError(f"{name}: files are given by position: score QRELS RUN…")
+    from harness.arguments import closest
+
+    known = [*OPTIONS, *FLAGS]
+    return RecordError(f"{name}: no such option; expected one of {', '.join(known)}{closest(name, known)}")
 
 
 def help_text():
@@ -197,7 +207,9 @@ def notes(scored, judged, options):
         lines.append(f"{count_of(scored.unknown, 'query')} not judged, left out")
     if scored.empty:
         lines.append(f"no judged relevant documents for {count_of(scored.empty, 'query')}: left out")
-    return [f"{scored.label}: {line}" for line in lines]
+    foreign = scored.positions and scored.unjudged == scored.positions
+    warnings = [f"warning: {none_judged(scored.label, scored.positions)}"] if foreign else []
+    return warnings + [f"{scored.label}: {line}" for line in lines]
 
 
 def rows_of(runs, measures, per_query):

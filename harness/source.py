@@ -12,6 +12,7 @@ from metrics import RecordError
 
 BLOCK = 128 * 1024  # bytes read at once: the tokens of a block stay in the processor's cache
 LONGEST_LINE = 2**20  # bytes; a longer line is no line of a run
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SHOW_PROGRESS = 16 * 2**20  # bytes; a smaller file is read before anybody looks
 
 
@@ -72,10 +73,10 @@ class Source:
         self.raw.close()
 
     def is_json(self):
-        """Whether the file is JSON, by its name or its first byte."""
-        first = self.read(1)
+        """Whether the file is JSON, by its name or its first character that is no white space."""
+        start = self.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
         self.rewind()
-        return self.name.removesuffix(".gz").endswith(".json") or first == b"{"
+        return self.name.removesuffix(".gz").endswith(".json") or start[:1] == b"{"
 
     def peek(self, size):
         """The first bytes, which will be read again."""
@@ -114,7 +115,7 @@ class Source:
         rest = b"" if self.start else self.read(3)
         if rest[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise RecordError(f"{self.name}: UTF-16, by its first two bytes; save it as UTF-8")
-        rest = b"" if rest == b"\xef\xbb\xbf" else rest
+        rest = rest.removeprefix(BYTE_ORDER_MARK)
         while content := self.read(BLOCK):
             end = content.rfind(b"\n") + 1
             if end:
@@ -177,4 +178,8 @@ def count_of(number, noun):
 def found_fields(fields, width):
     """What a line holds in place of the expected fields, and the likely reason."""
     why = "; a space inside an id, or in the run's tag?" if len(fields) > width else ""
+    if width == 4 and len(fields) == 6:
+        why = "; this looks like a run: are the qrels and the run swapped?"
+    if width == 6 and len(fields) == 4 and fields[3].isdigit():
+        why = "; this looks like qrels: are the qrels and the run swapped?"
     return f"{len(fields)} fields: {show(b' '.join(fields))}{why}"

@@ -102,9 +102,28 @@ class FilesTest(ExportCase):
         )
         self.assertEqual((out / "public" / "scores.csv").read_text(), "dataset,model,query,nDCG@10\na,m,1,0.5\n")
 
+    def test_a_name_that_changes_is_told(self):
+        value = json.loads(json.dumps(self.PANEL).replace('"m"', '"mod\u00e8le-\u00fc"'))
+        out = self.export(value, "--to", "trec")
+        self.assertTrue((out / "mod_le-_.trec").read_text().endswith(" mod_le-_\n"))
+        self.assertIn("note: model modèle-ü is called mod_le-_ in the files\n", self.done.stderr)
+        self.export(value, "--to", "csv")
+        self.assertNotIn("is called", self.done.stderr)
+
+    def test_the_record_itself_is_not_replaced(self):
+        text = json.dumps(self.PANEL)
+        self.write("out/m.json", text)
+        done = self.run_command("harness", "export", "out/m.json", "--to", "ranx", "--output", "out")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("would replace the input", done.stderr)
+        self.assertEqual([path.name for path in (self.folder / "out").iterdir()], ["m.json"])
+        self.assertEqual((self.folder / "out" / "m.json").read_text(), text)
+
     def test_what_cannot_be_written(self):
         with self.assertRaises(RecordError):
             export.file_names(["a/b", "a_b"])
+        with self.assertRaises(RecordError):
+            export.file_names(["modèle-ü", "mod_le-_"])
         with self.assertRaises(RecordError):
             export.file_names(["qrels"])
         table = {"measure": "nDCG@10", "datasets": {"a": {"queries": 1, "scores": {"m": [0.5]}}}}

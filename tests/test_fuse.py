@@ -77,6 +77,10 @@ class CommandTest(TestCase):
             (["a.run", "b.run", "--rrf", "0"], "--rrf"),
             (["a.run", "b.run", "--dedupe", "texts.jsonl"], "texts.jsonl: line 1"),
             (["a.run", "none.run"], "none.run"),
+            (["a.run", "fused.run"], "would replace the input"),
+            (["a.run", "b.run", "--dedupe", "fused.run"], "would replace the input"),
+            (["-", "a.run", "-"], "standard input (-) can be read once"),
+            (["a.run", "b.run", "--dedup", "x"], "did you mean --dedupe?"),
         ):
             done = self.command(*words, "--output", "fused.run")
             self.assertEqual(done.returncode, 2, words)

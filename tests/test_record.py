@@ -1,6 +1,8 @@
 """record: what a panel and a public table hold, the policies, the sections of a file, and the command's errors."""
 
 import json
+import random
+from unittest import mock
 
 from harness import record
 from metrics import RecordError, parse_record, query_values, summarize
@@ -38,7 +40,7 @@ class PanelTest(RecordCase):
         return {query["id"]: query["rankings"] for query in self.make(*self.both, *arguments)["queries"]}
 
     def test_a_panel(self):
-        made = self.make(*self.both, "--depth", 10)
+        made = self.make(*self.both, "--depth", 10, "--unjudged", "exclude")
         unjudged = {"grade": None, "excluded": True, "reason": "unjudged"}
         self.assertEqual(
             made,
@@ -63,8 +65,9 @@ class PanelTest(RecordCase):
             },
         )
         said = self.printed.getvalue()
-        for word in ("1 of 2 judged queries", "t2", "1 query of the run not judged", "t8", "1 negative grade", "2 unjudged"):
+        for word in ("1 of 2 judged queries", "t2", "1 query of the run not judged", "t8", "1 negative grade"):
             self.assertIn(word, said)
+        self.assertIn("useful from grade 2; 2 of 7 positions excluded as unjudged\n", said)
 
     def test_ties(self):
         self.assertEqual(self.rankings("--ties", "input")["q0001"]["old"][:2], [1, 3])
@@ -74,7 +77,7 @@ class PanelTest(RecordCase):
         self.assertEqual(self.rankings("--ties", "trec")["q0001"]["old"], [1, 3])
 
     def test_unjudged_as_zero_leaves_the_count_of_zeros_open(self):
-        made = self.make(*self.both, "--unjudged", "zero")
+        made = self.make(*self.both)
         self.assertEqual(made["queries"][0]["reference_grade_counts"], {"1": 1, "2": 0, "3": 1})
         self.assertEqual(made["queries"][0]["rankings"]["old"], [1, 3, 0, 0])
         self.assertEqual(made["reference"], {"queries": 2, "graded_pairs": 3})
@@ -144,7 +147,7 @@ class PanelTest(RecordCase):
     def test_a_record_without_sections_is_not_taken_for_one_with(self):
         self.make(*self.both)
         before = (self.folder / "made.json").read_bytes()
-        self.assert_refused("without sections", *self.both, "--output", self.folder / "made.json", "--section", "graded")
+        self.assert_refused("holds a panel, not sections", *self.both, "--output", self.folder / "made.json", "--section", "graded")
         self.assertEqual((self.folder / "made.json").read_bytes(), before)
 
     def assert_refused(self, expected, *arguments):
@@ -168,7 +171,7 @@ class PanelTest(RecordCase):
     def test_usage(self):
         for expected, arguments in (
             ("--qrels", []),
-            ("before the first --qrels", ["--run", "a=b"]),
+            ("before the first --qrels", ["--type", "a"]),
             ("NAME=FILE", ["--qrels", "q", "--run", "b"]),
             ("two runs", ["--qrels", "q", "--run", "a=b", "--run", "a=c"]),
             ("--run", ["--qrels", self.qrels]),
@@ -186,6 +189,216 @@ class PanelTest(RecordCase):
         values = query_values(panel, "old", 3)
         self.assertAlmostEqual(values["ndcg"][0], (1 + 3 / 1.584962500721156) / (3 + 1 / 1.584962500721156), delta=1e-12)
         self.assertEqual((values["recall"], values["hit"]), ([1.0, 0.0], [1.0, 0.0]))
+
+
+class DefaultsTest(RecordCase):
+    """Binary judgments of relevant passages alone, as BEIR and MS MARCO have them, give what trec_eval's conventions give."""
+
+    def setUp(self):
+        super().setUp()
+        self.qrels = self.write("b.qrels", "query-id\tcorpus-id\tscore\n1\ta\t1\n1\tb\t1\n2\ta\t1\n")
+        self.run = self.write("b.run", "1 Q0 x 1 5 t\n1 Q0 a 2 4 t\n1 Q0 y 3 3 t\n2 Q0 z 1 2 t\n2 Q0 a 2 1 t\n")
+        self.both = ["--qrels", self.qrels, "--run", f"m={self.run}"]
+
+    def summary(self, *arguments):
+        return summarize(parse_record(self.make(*self.both, *arguments), "made.json"))["models"]["m"]
+
+    def test_binary_positives_only(self):
+        found = self.summary("--gain", "linear")
+        second = 1 / 1.584962500721156  # the discount of rank 2
+        self.assertAlmostEqual(found["ndcg"]["3"], (second / (1 + second) + second) / 2, delta=1e-11)
+        self.assertEqual(
+            [found[name]["3"] for name in ("hit", "recall", "mrr")], [1.0, 0.75, 0.5], "the unjudged first passage counts"
+        )
+        self.assertIn("useful from grade 1: no judgment is higher; no position excluded\n", self.printed.getvalue())
+
+    def test_useful_is_2_where_a_judgment_reaches_it_in_any_collection(self):
+        graded = self.write("g.qrels", "9 0 a 2\n")
+        run = self.write("g.run", "9 Q0 a 1 1 t\n")
+        made = self.make(*self.both, "--qrels", graded, "--run", f"m={run}")
+        self.assertEqual(made["grades"]["useful"], 2)
+        self.assertEqual(self.make(*self.both, "--useful", "2")["grades"]["useful"], 2)
+        self.assertIn("useful from grade 2: no judgment is that high", self.printed.getvalue())
+
+    def test_a_panel_of_mostly_excluded_positions_is_warned_of(self):
+        self.make(*self.both, "--unjudged", "exclude")
+        self.assertIn("3 of 5 positions excluded as unjudged\n", self.printed.getvalue())
+        self.assertIn("warning: more than half", self.printed.getvalue())
+        self.make(*self.both, "--unjudged", "exclude", "--depth", "2")
+        self.assertIn("2 of 4 positions excluded as unjudged\n", self.printed.getvalue())
+        self.assertNotIn("warning", self.printed.getvalue())
+
+    def test_judgments_of_another_collection_are_warned_of(self):
+        self.run.write_text("1 Q0 x 1 5 t\n1 Q0 y 2 4 t\n2 Q0 x 1 2 t\n")
+        self.make(*self.both)
+        self.assertIn(
+            "warning: none of the 3 passages of run m is judged: are these the judgments of this collection?",
+            self.printed.getvalue(),
+        )
+
+    def test_ids_that_are_no_utf8_matter_only_if_they_are_kept(self):
+        self.qrels.write_bytes(b"caf\xe9 0 a 1\n")
+        self.run.write_bytes(b"caf\xe9 Q0 a 1 1 t\n")
+        self.assertEqual(self.make(*self.both)["queries"][0]["id"], "q0001")
+        with self.assertRaises(RecordError) as raised:
+            self.make(*self.both, "--keep-ids")
+        self.assertIn("caf\\xe9", str(raised.exception))
+
+
+class OutputTest(RecordCase):
+    """Nothing that a file holds is lost without a word."""
+
+    def setUp(self):
+        super().setUp()
+        self.qrels, self.run = self.write("q", "1 0 a 1\n"), self.write("r", "1 Q0 a 1 1 t\n")
+        self.both = ["--qrels", self.qrels, "--run", f"m={self.run}"]
+        self.table = ["--table", "--dataset", "d", *self.both]
+        self.output = self.folder / "r.json"
+
+    def refused(self, *arguments, **more):
+        """What the command says when it refuses, and that the output is as it was."""
+        output = more.get("output", self.output)
+        before = output.read_bytes() if output.is_file() else None
+        with self.assertRaises((RecordError, SystemExit)) as raised:
+            self.main(*arguments, "--output", output)
+        self.assertEqual(output.read_bytes() if output.is_file() else None, before)
+        return f"{raised.exception} {self.printed.getvalue()}"
+
+    def test_a_file_with_sections_is_not_replaced(self):
+        self.main(*self.both, "--output", self.output, "--section", "pipeline")
+        self.main(*self.table, "--output", self.output, "--section", "public")
+        self.assertIn("holds the sections pipeline, public; name one with --section", self.refused(*self.both))
+        self.assertIn("holds a public table", self.refused(*self.both, "--section", "public"))
+        self.output.write_text('{"a": {"b": {"checks": {"x": {"value": 1, "at_least": 0}}}}, "note": "text"}')
+        self.assertIn("holds the section b", self.refused(*self.both, "--section", "a"))
+        self.assertIn('holds "text"', self.refused(*self.both, "--section", "note"))
+
+    def test_a_block_of_the_same_kind_is_made_again(self):
+        for arguments in (self.both, self.table):
+            self.output.unlink(missing_ok=True)
+            self.main(*arguments, "--output", self.output)
+            first = self.output.read_bytes()
+            self.main(*arguments, "--output", self.output)
+            self.assertEqual(self.output.read_bytes(), first)
+        self.assertIn("holds a public table", self.refused(*self.both))
+        self.write("empty.json", "")
+        self.main(*self.both, "--output", self.folder / "empty.json")
+
+    def test_a_block_at_the_top_takes_no_sections(self):
+        for text, kind in (
+            ('{"measure": "AP", "datasets": {"d": {"queries": 1, "scores": {"m": [1]}}}}', "a public table"),
+            ('{"checks": {"x": {"value": 1, "at_least": 0}}}', "checks"),
+            ("[]", "[]"),
+        ):
+            self.output.write_text(text)
+            self.assertIn(f"holds {kind}", self.refused(*self.both, "--section", "X"))
+        self.output.write_text('{"a": 1}')
+        self.assertIn("no block of a record", self.refused(*self.both))
+        self.output.write_text("no JSON")
+        self.assertIn("not valid JSON", self.refused(*self.both))
+
+    def test_names_of_sections(self):
+        self.write("r.json", '{"odd": {"checks": {"a": {"value": 1, "at_least": 0}}}}')
+        for name in ("", " ", "a.b", *"queries models cutoffs datasets measure checks signature about".split(), "\udcff"):
+            with self.subTest(name):
+                self.assertIn("--section: expected", self.refused(*self.both, "--section", name))
+        self.assertIn("control character", self.refused(*self.both, "--section", "a\x1b"))
+
+    def test_the_whole_file_is_checked_not_only_the_new_block(self):
+        self.output.write_text('{"odd": {"checks": {"a": {"value": 1, "at_least": 2, "passed": true}}}}')
+        self.assertIn("odd", self.refused(*self.both, "--section", "new"))
+
+    def test_names_of_files(self):
+        for name in ("mine", "mine-summary.json", "mine.JSON", ".json", "mine.json.gz"):
+            with self.subTest(name):
+                self.assertIn("expected NAME.json", self.refused(*self.both, output=self.folder / name))
+        self.assertEqual(self.main(*self.both, "--output", "/dev/null"), 0)
+
+    def test_inputs_are_not_replaced(self):
+        self.write("m.json", '{"m": {}}')
+        qrels, run = self.write("q.json", '{"1": {"a": 1}}'), self.write("n.json", '{"1": {"a": 1}}')
+        both = ["--qrels", qrels, "--run", f"m={run}", "--models", self.folder / "m.json"]
+        (self.folder / "link.json").symlink_to(run)
+        for name in ("m.json", "q.json", "n.json", "link.json"):
+            with self.subTest(name):
+                self.assertIn("would replace the input", self.refused(*both, output=self.folder / name))
+
+    def test_what_cannot_be_written_is_named_where_it_comes_from(self):
+        self.assertIn("--about: expected a text in UTF-8", self.refused(*self.both, "--about", "\udcff"))
+        models = self.write("models.json", '{"m": {"name": "\\ud800"}}')
+        self.assertIn(f"{models}: m: a lone surrogate", self.refused(*self.both, "--models", models))
+        models.write_text('{"m": 3}')
+        self.assertIn(f"{models}: m: expected an object, got 3", self.refused(*self.both, "--models", models))
+
+    def test_a_record_over_the_limit_of_the_reader_is_not_written(self):
+        with mock.patch.object(record, "MAX_BYTES", 100):
+            self.assertIn("over the limit of 100 bytes", self.refused(*self.both))
+
+
+class CommandLineTest(RecordCase):
+    def setUp(self):
+        super().setUp()
+        self.qrels, self.run = self.write("q", "1 0 a 1\n"), self.write("r", "1 Q0 a 1 1 t\n")
+
+    def refused(self, *arguments):
+        with self.assertRaises((RecordError, SystemExit)) as raised:
+            self.make(*arguments)
+        return f"{raised.exception} {self.printed.getvalue()}"
+
+    def test_a_run_before_the_first_qrels_belongs_to_it(self):
+        made = self.make("--run", f"a={self.run}", "--qrels", self.qrels, "--run", f"b={self.run}")
+        self.assertEqual(list(made["models"]), ["a", "b"])
+        late = ["--run", f"a={self.run}", "--qrels", self.qrels, "--run", f"a={self.run}", "--qrels", self.qrels]
+        self.assertIn("each --qrels starts the next one", self.refused(*late))
+
+    def test_what_the_words_should_have_been(self):
+        both = ["--qrels", self.qrels, "--run", f"bm25={self.run}", "--run", f"dense-v1={self.run}"]
+        for expected, arguments in (
+            ("--run: expected NAME=FILE, got bm25", ["--qrels", self.qrels, "--run", "bm25", self.run]),
+            ("--comparison bm25=densev1: no --run of model densev1; did you mean dense-v1?", ["--comparison", "bm25=densev1"]),
+            ("two different models", ["--comparison", "bm25=bm25"]),
+            ("each pair once", ["--comparison", "bm25=dense-v1", "--comparison", "bm25=dense-v1"]),
+            ("looks like a run: are the qrels and the run swapped?", ["--qrels", self.run, "--run", f"bm25={self.qrels}"]),
+            ("looks like qrels: are the qrels and the run swapped?", ["--qrels", self.qrels, "--run", f"bm25={self.qrels}"]),
+            ("--qrels and for --run new", ["--qrels", "-", "--run", "old=x", "--run", "new=-"]),
+            ("--exclude: expected a text that is not empty", ["--exclude", ""]),
+            ("--select-min <= --select-max", ["--select-share", "1", "--select-min", "9", "--select-max", "3"]),
+            ("only with --select-share", ["--select-min", "9"]),
+            ("did you mean --unjudged?", ["--unjugded", "zero"]),
+        ):
+            with self.subTest(expected):
+                self.assertIn(expected, self.refused(*([] if "--qrels" in arguments else both), *arguments))
+
+    def test_options_that_would_change_nothing(self):
+        table = ["--table", "--dataset", "d", "--qrels", self.qrels, "--run", f"m={self.run}"]
+        kinds = self.write("kinds", "1 x\n")
+        for name, value in (
+            ("--tolerance", "0.1"),
+            ("--select-share", "0.5"),
+            ("--select-min", "1"),
+            ("--select-max", "1"),
+            ("--cutoffs", "1"),
+            ("--depth", "10"),
+            ("--type", "x"),
+            ("--types", kinds),
+        ):
+            with self.subTest(name):
+                self.assertIn(f"{name}: not with --table", self.refused(*table, name, value))
+        self.assertIn("--depth, --keep-ids: not with --table", self.refused(*table, "--depth", "3", "--keep-ids"))
+        self.assertIn("--measure, --dataset: only with --table", self.refused(*table[1:], "--measure", "AP"))
+        self.assertIn("--type: expected a text that is not empty", self.refused(*table[3:], "--type", ""))
+
+
+class SelectionTest(RecordCase):
+    def test_a_share_is_taken_of_the_decimal_that_was_written(self):
+        qrels = self.write("q", "1 0 a 1\n")
+        for scores in (("2.47", "2.3465", "2.3464"), ("2.47e0", "23465e-4", "2.3464"), ("0.7", "0.665", "0.66499999")):
+            self.write("r", "".join(f"1 Q0 d{rank} {rank} {score} t\n" for rank, score in enumerate(scores)))
+            made = self.make("--qrels", qrels, "--run", f"m={self.folder / 'r'}", "--select-share", "0.95")
+            self.assertEqual(made["queries"][0]["selected"], {"m": 2}, scores)
+        self.write("r.json", '{"1": {"a": 2.47, "b": 2.3465, "c": 2.3464}}')
+        made = self.make("--qrels", qrels, "--run", f"m={self.folder / 'r.json'}", "--select-share", "0.95")
+        self.assertEqual(made["queries"][0]["selected"], {"m": 2})
 
 
 class TableTest(RecordCase):
@@ -225,6 +438,57 @@ class TableTest(RecordCase):
             },
         )
         self.assertEqual(summarize(parse_record(made, "made.json"))["average"]["datasets"], ["one"])
+
+
+class ExcludingTableTest(RecordCase):
+    """A table's scores are those of the panel that is made from the same input with the same policy."""
+
+    def setUp(self):
+        super().setUp()
+        generator = random.Random(8)
+        judged, excluded, runs = [], [], {"old": [], "new": []}
+        for query in range(12):
+            documents = generator.sample(range(30), 20)
+            judged += [f"q{query} 0 d{document} {generator.choice((0, 1, 2, 3))}" for document in documents[:9]]
+            excluded += [f"q{query} d{document}" for document in generator.sample(documents, 4)]
+            for run in runs.values():
+                ranked = generator.sample(documents, generator.choice((1, 4, 12)))
+                run += [f"q{query} Q0 d{document} 1 {30 - rank} t" for rank, document in enumerate(ranked)]
+        self.both = ["--qrels", self.write("q", "\n".join(judged))]
+        for name, lines in runs.items():
+            self.both += ["--run", f"{name}={self.write(name, chr(10).join(lines))}"]
+        self.exclude = ["--exclude", self.write("x", "\n".join(excluded))]
+
+    def test_cut_then_drop_never_backfill(self):
+        left_out = 0
+        for policy in ([], self.exclude, ["--unjudged", "exclude"], [*self.exclude, "--unjudged", "exclude"]):
+            panel = self.make(*self.both, *policy, "--gain", "linear", "--useful", "1", "--cutoffs", "1,3,10", "--depth", "10")
+            panel = parse_record(panel, "made.json").blocks[""]
+            (self.folder / "made.json").unlink()
+            for k in (1, 3, 10):
+                for measure, name in (("nDCG", "ndcg"), ("RR", "mrr"), ("Success", "hit"), ("R", "recall")):
+                    table = self.make("--table", "--measure", f"{measure}@{k}", "--dataset", "d", *self.both, *policy)
+                    for model, scores in table["datasets"]["d"]["scores"].items():
+                        values = query_values(panel, model, k)
+                        kept = [place for place, value in enumerate(values["ndcg"]) if value is not None]
+                        self.assertEqual(scores, [round(values[name][place] or 0, 6) for place in kept], (policy, measure, k, model))
+                        left_out += len(panel.ids) - len(kept)
+            (self.folder / "made.json").unlink()
+        self.assertGreater(left_out, 20, "too few queries are wholly excluded for this test to say anything")
+        self.assertIn("queries left out", self.printed.getvalue())
+
+    def test_measures_that_divide_by_the_cutoff_are_refused(self):
+        for policy in (self.exclude, ["--unjudged", "exclude"]):
+            for measure in ("P@3", "Judged@3"):
+                with self.assertRaises(SystemExit):
+                    self.make("--table", "--measure", measure, "--dataset", "d", *self.both, *policy)
+                self.assertIn(f"{policy[0]}", self.printed.getvalue())
+
+    def test_a_data_set_of_which_nothing_is_left(self):
+        self.write("q", "".join(f"q{query} 0 other 1\n" for query in range(12)))
+        with self.assertRaises(RecordError) as raised:
+            self.make("--table", "--dataset", "d", *self.both, "--unjudged", "exclude")
+        self.assertIn("wholly excluded", str(raised.exception))
 
 
 class PublicRankingsTest(RecordCase):

@@ -8,7 +8,7 @@ import shutil
 import threading
 from unittest import mock
 
-from harness import columns, export, fuse, qrels, record, runs, score, source
+from harness import columns, export, fuse, qrels, record_options, runs, score, source
 from metrics import RecordError
 from tests import DATA, ROOT, TestCase
 
@@ -253,6 +253,14 @@ class FormatsTest(TestCase):
         self.assertEqual(found.judged, {b"q1": {b"a": 1, b"b": 0}})
         self.assertIn("1 negative grade", found.warnings[0])
 
+    def test_a_byte_order_mark_and_blank_lines_before_json(self):
+        text = b'{"q1": {"a": 1, "b": 2}}'
+        plain, judged = outcome(self.write("a.json", text)), qrels.read_qrels(self.write("a.json", text)).judged
+        for start in (b"", b"\xef\xbb\xbf", b"\r\n\n  ", b"\xef\xbb\xbf\n\t"):
+            self.assertEqual(outcome(self.write("run", start + text)), plain)
+            self.assertEqual(outcome(self.write("run.gz", gzip.compress(start + text))), plain)
+            self.assertEqual(qrels.read_qrels(self.write("judged", start + text)).judged, judged)
+
     def test_wrong_json(self):
         for text, expected in (
             ('{"q": {"d": "1"}}', "query q, document d"),
@@ -268,7 +276,7 @@ class FormatsTest(TestCase):
             found = outcome(self.write("a.json", text))
             self.assertIsInstance(found, str, text)
             self.assertIn(expected, found)
-        for text, expected in (('{"q": {"d": 1.5}}', "integer"), ('{"q": {"d": 4}}', "0..3")):
+        for text, expected in (('{"q": {"d": 1.5}}', "are the qrels and the run swapped?"), ('{"q": {"d": 4}}', "0..3")):
             self.assertIn(expected, qrels_outcome(self.write("q.json", text)))
 
     def test_a_lone_surrogate_in_an_id_is_named_where_it_cannot_be_written(self):
@@ -321,7 +329,7 @@ class DocsTest(TestCase):
     def test_the_page_names_every_option(self):
         page = (ROOT / "harness" / "docs" / "runs.md").read_text("utf-8")
         options = [*score.OPTIONS, *score.FLAGS]
-        for parser in (record._parser(), export._parser(), fuse._parser()):
+        for parser in (record_options.make_parser(), export._parser(), fuse._parser()):
             options += [name for action in parser._actions for name in action.option_strings if name.startswith("--")]
         for option in set(options) - {"--help", "--output"}:
             self.assertIn(f"{option}", page)

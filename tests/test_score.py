@@ -168,6 +168,15 @@ class CommandTest(ScoreCase):
             done.stdout.startswith("| run | R@10 | unjudged |\n| --- | ---: | ---: |\n| a | 0.2500 | 50.0% |\n"), done.stdout
         )
 
+    def test_judgments_of_another_collection_are_warned_of(self):
+        self.files(self.RUN, [line.replace(" a ", " z ") for line in self.QRELS])
+        done = self.command("a.qrels", "a.run", "--metrics", "RR")
+        self.assertIn(
+            "\nwarning: none of the 2 passages of run a is judged: are these the judgments of this collection?\n", done.stdout
+        )
+        self.files(self.RUN, self.QRELS)
+        self.assertNotIn("warning", self.command("a.qrels", "a.run", "--metrics", "RR").stdout)
+
     def test_a_wide_table_is_turned(self):
         self.files(self.RUN, self.QRELS)
         done = self.command("a.qrels", "a.run", "--metrics", ",".join(MANY))
@@ -192,7 +201,12 @@ class CommandTest(ScoreCase):
             (["a.qrels"], "RUN"),
             (["a.qrels", "a.run", "--gain", "log"], "linear, exponential"),
             (["a.qrels", "a.run", "--gain"], "nothing"),
-            (["a.qrels", "a.run", "--depht"], "--metrics"),
+            (["a.qrels", "a.run", "--formt", "json"], "did you mean --format?"),
+            (["--qrels", "a.qrels", "a.run"], "files are given by position: score QRELS RUN"),
+            (["a.qrels", "--run", "a.run"], "files are given by position: score QRELS RUN"),
+            (["a.qrels", "a.run", "--metrics", "nDGC@10"], "did you mean nDCG@10?"),
+            (["a.qrels", "a.run", "--metrics", "Recal@5"], "did you mean Recall@5?"),
+            (["a.run", "a.qrels"], "looks like a run: are the qrels and the run swapped?"),
             (["a.qrels", "a.run", "--useful", "4"], "1 to 3"),
             (["a.qrels", "a.run", "--max-grade", "x"], "1 to 100"),
             (["-", "-"], "one can be -"),
