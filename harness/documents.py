@@ -5,11 +5,17 @@ whole number is the text of its digits, so that 7 and "7" are one id.
 """
 
 import os
+import re
+from collections.abc import Mapping
 from operator import index
 from typing import NamedTuple
 
 from harness.files import read_jsonl, read_text
 from metrics import RecordError, quote
+
+KIND = re.compile(r" \((?:a string|a list|an object)\)$")
+MEMBERS = ("id", "text", "doc", "start", "end")
+MOST = 5  # chunks that are named when many are not at their place
 
 
 class Document(NamedTuple):
@@ -29,10 +35,17 @@ class Chunk(NamedTuple):
     text: str
 
 
+def plain(value):
+    """A value as an error shows it, without its kind: for names, and where the words around it say what kind it is."""
+    return KIND.sub("", quote(value))
+
+
 def shown(value):
     """A value of any kind as an error shows it: its type's name, and the value where it can be written."""
+    if value is None:
+        return "None"
     try:
-        return f"{type(value).__name__} {quote(value)}"
+        return f"the text {plain(value)}" if isinstance(value, str) else f"{type(value).__name__} {plain(value)}"
     except Exception:  # a foreign object may fail at anything that is asked of it
         return type(value).__name__
 
@@ -50,8 +63,7 @@ def as_id(value):
         try:
             text = str(index(value))
         except (TypeError, ValueError):
-            got = "nothing" if value is None else shown(value)
-            raise ValueError(f"expected an id (text or a whole number), got {got}") from None
+            raise ValueError(f"expected an id (text or a whole number), got {'nothing' if value is None else shown(value)}") from None
     if not text.isprintable():
         text_problem(text)
     if not text.strip():
@@ -78,7 +90,7 @@ def read_documents(paths):
     for path in map(os.fspath, paths):
         for place, document in _documents_of(path, problems):
             if document.id in documents:
-                problems.append(f"{place}: id: duplicate document id {quote(document.id)}")
+                problems.append(f"{place}: id: duplicate document id {plain(document.id)}")
             documents[document.id] = document
     if problems:
         raise RecordError(problems)
@@ -112,7 +124,7 @@ def read_members(value, place, problems):
         return None
     text = value.get("text", "")
     if not isinstance(text, str):
-        problems.append(f"{place}: text: expected a string, got {quote(text)}")
+        problems.append(f"{place}: text: expected text, got {quote(text)}")
         return None
     try:
         return as_id(value.get("id")), text
@@ -125,26 +137,106 @@ def read_chunks(path, documents=None):
     """The chunks of an index as {id: Chunk}, in the order of the file.
 
     One {"id": …, "text": …, "doc": …, "start": …, "end": …} a line; text is needed for the embedded search, the rest for
-    relevance by spans. A chunk with doc and text but no start is looked up in the document. Raises RecordError.
+    relevance by spans. A chunk with doc and text but no start is looked up in the document; one with all of them must be
+    its document's text from start to end. Raises RecordError.
     """
-    chunks, problems = {}, []
-    for line, value in read_jsonl(path):
-        place = f"{path}: line {line}"
+    return _chunks([(f"{path}: line {line}", value) for line, value in read_jsonl(path)], path, documents)
+
+
+def _chunks(rows, name, documents):
+    """read_chunks, of (place, object) pairs."""
+    chunks, problems, moved = {}, [], []
+    for place, value in rows:
         if (members := read_members(value, place, problems)) is None:
             continue
-        name, text = members
-        if name in chunks:
-            problems.append(f"{place}: id: duplicate chunk id {quote(name)}")
+        own, text = members
+        if own in chunks:
+            problems.append(f"{place}: id: duplicate chunk id {plain(own)}")
         try:
-            chunks[name] = Chunk(name, *_position(value, text, documents), text)
+            chunks[own] = chunk = Chunk(own, *_position(value, text, documents), text)
         except ValueError as error:
             problems.append(f"{place}: {error}")
+            continue
+        if why := _misplaced(chunk, documents):
+            moved.append(f"{place}: chunk {plain(own)}: {why}")
+    problems += moved[:MOST]
+    if len(moved) > MOST:
+        problems.append(f"{name}: {len(moved) - MOST:,} more chunks whose text is not at its place")
     known = sum(chunk.doc is not None for chunk in chunks.values())
     if 0 < known < len(chunks):
-        problems.append(f"{path}: {known:,} of {len(chunks):,} chunks have a position; expected all of them or none")
+        problems.append(f"{name}: {known:,} of {len(chunks):,} chunks have a position; expected all of them or none")
     if problems:
         raise RecordError(problems)
     return chunks
+
+
+def _misplaced(chunk, documents):
+    """What is wrong with a chunk's place, where its text and its document are known; or None.
+
+    A document that is a text file has its line ends counted as one character each, and so have its chunks.
+    """
+    if not documents or chunk.doc not in documents or not chunk.text:
+        return None
+    whole, wanted = documents[chunk.doc].text, chunk.text
+    found = whole[chunk.start:chunk.end]
+    if found == wanted or found == wanted.replace("\r\n", "\n"):
+        return None
+    where = (f"it is at {whole.index(wanted)} to {whole.index(wanted) + len(wanted)}" if whole.count(wanted) == 1
+             else "expected characters, the end not included, of this text of the document")
+    return (f"expected its text {plain(wanted)} at {chunk.start} to {chunk.end} of {plain(chunk.doc)},"
+            f" got {plain(found)}; {where}")
+
+
+def given_documents(value):
+    """{id: Document} of what a caller gives: a path or several, a dict {id: text}, or objects with id and text; or None."""
+    if value is None or _are_paths(value):
+        return value if value is None else read_documents([value] if isinstance(value, (str, os.PathLike)) else value)
+    documents, problems = {}, []
+    for place, members in _given(value, "docs", "a path, a list of paths, or documents with id and text"):
+        if (found := read_members(members, place, problems)) is None:
+            continue
+        if found[0] in documents:
+            problems.append(f"{place}: id: duplicate document id {plain(found[0])}")
+        documents[found[0]] = Document(*found)
+    if problems:
+        raise RecordError(problems)
+    return documents
+
+
+def given_chunks(value, documents=None):
+    """{id: Chunk} of what a caller gives: a path, a dict by id, or a list of dicts or objects with id, doc, start, end, text."""
+    if value is None or isinstance(value, (str, os.PathLike)):
+        return value if value is None else read_chunks(os.fspath(value), documents)
+    return _chunks(_given(value, "chunks", "a path, or chunks with id, doc, start, end and text"), "chunks", documents)
+
+
+def _are_paths(value):
+    """Whether this is a path or a list of paths."""
+    return isinstance(value, (str, os.PathLike)) or (
+        isinstance(value, (list, tuple)) and bool(value) and all(isinstance(path, (str, os.PathLike)) for path in value))
+
+
+def _given(value, name, expected):
+    """(place, object with id and text) of everything in a dict by id or in a sequence. Raises RecordError."""
+    if isinstance(value, (bytes, int, float)) or not hasattr(value, "__iter__"):
+        raise RecordError(f"{name}: expected {expected}, got {shown(value)}")
+    if isinstance(value, Mapping):
+        places = [(f"{name}[{plain(key)}]", {"id": key}, member) for key, member in value.items()]
+    else:
+        places = [(f"{name}[{at}]", {}, member) for at, member in enumerate(value)]
+    found = [(place, own, _members(member)) for place, own, member in places]
+    if wrong := [f"{place}: expected an object with {', '.join(MEMBERS)}, got {shown(member)}"
+                 for (place, _, member), (*_, members) in zip(places, found) if not members]:
+        raise RecordError(wrong)
+    return [(place, {**own, **members}) for place, own, members in found]
+
+
+def _members(value):
+    """What a dict or an object says of a document or chunk, as a dict; a bare text is its text."""
+    if isinstance(value, str):
+        return {"text": value}
+    found = {key: value.get(key) if isinstance(value, Mapping) else getattr(value, key, None) for key in MEMBERS}
+    return {key: member for key, member in found.items() if member is not None}
 
 
 def _position(value, text, documents):
@@ -157,7 +249,7 @@ def _position(value, text, documents):
             return None, None, None
         times = documents[doc].text.count(text) if text else 0
         if times != 1:
-            raise ValueError(f"start: missing, and the text is in document {quote(doc)} {times:,} times; expected once")
+            raise ValueError(f"start: missing, and the text is in document {plain(doc)} {times:,} times; expected once")
         start = documents[doc].text.index(text)
         return doc, start, start + len(text)
     if type(start) is not int or type(end) is not int or not 0 <= start < end:

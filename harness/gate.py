@@ -2,26 +2,32 @@
 
 A floors file:
 
-    {"golden_sha256": "…", "k": 5, "questions": {"factual": 30, "numeric": 22},
+    {"golden_sha256": "…", "k": 5, "questions": {"factual": 30, "numeric": 22}, "relevance": "spans",
      "overall": {"hit": 0.85, "ndcg": 0.7}, "each_type": {"hit": 0.6}, "types": {"numeric": {"hit": 0.8}}}
 
-overall holds for all questions, each_type for every type, types for one type in place of each_type. The first three keys say
-what the floors were set on; a run on anything else is refused. In a test file, for pytest or unittest:
+overall holds for all questions, each_type for every type, types for one type in place of each_type. The first line says
+what the floors were set on; a run on anything else is refused. relevance may be left out. In a test file, for pytest or unittest:
 
     from harness.gate import floor_tests
-    TestRetrieval = floor_tests("floors.json", lambda: evaluate("golden.jsonl", search, k=5))
+    TestRetrieval = floor_tests("floors.json", lambda: evaluate("golden.jsonl", search, k=5, chunks="chunks.jsonl"))
 """
 
 import os
 from decimal import ROUND_DOWN, Decimal
 from typing import NamedTuple
 
+from harness.documents import plain
 from harness.evaluation import METRICS
+from harness.golden_report import floor_lines
 from metrics import RecordError, dump_json, quote, read_json, write_whole
 
 SLACK = Decimal("0.05")
 DIGITS = Decimal("1e-12")  # absorbs the last bit of floating point, and is far below anything that is ever printed
-KEYS = {"golden_sha256", "k", "questions", "overall", "each_type", "types"}
+SET_ON = {"golden_sha256": ("golden set", "the SHA-256 of its content, which golden check GOLDEN.jsonl prints"),
+          "k": ("k", "as in golden run --k"),
+          "questions": ("mix of types", 'the number of answerable questions of each type, such as {"factual": 30}'),
+          "relevance": ("basis of relevance", "")}
+KEYS = {*SET_ON, "overall", "each_type", "types"}
 FIRST_FLOORS = {"overall": ("hit", "mrr", "ndcg"), "each_type": ("hit",)}
 
 
@@ -62,23 +68,26 @@ class Measured(NamedTuple):
     k: int
     questions: dict
     values: dict
+    relevance: str | None = None
 
 
 def measured(evaluation):
     """The Measured of an Evaluation."""
     types = {kind: {name: block[name] for name in METRICS} for kind, block in evaluation.types.items()}
     return Measured(evaluation.golden.sha256, evaluation.k, {kind: block["n"] for kind, block in evaluation.types.items()},
-                    {"overall": evaluation.metrics, **types})
+                    {"overall": evaluation.metrics, **types}, evaluation.relevance)
 
 
 def read_floors(path):
     """The floors in a file. Raises RecordError that lists every problem."""
-    value, _ = read_json(path)
+    value = {"queries": None} if os.path.isdir(path) else read_json(path)[0]
     if not isinstance(value, dict):
         raise RecordError(f"{path}: top level: expected an object with {', '.join(sorted(KEYS))}, got {quote(value)}")
+    if any(isinstance(part, dict) and "queries" in part for part in (value, *value.values())):  # or the folder of one
+        raise RecordError(f"{path}: the record of a run, not floors; the floors come first: golden gate FLOORS.json RECORD")
     problems = [f"{path}: {key}: unknown key; expected one of {', '.join(sorted(KEYS))}" for key in value if key not in KEYS]
-    problems += [f"{path}: {key}: missing; it says what the floors were set on" for key in ("golden_sha256", "k", "questions")
-                 if key not in value]
+    problems += [f"{path}: {key}: missing; expected what the floors were set on: {what}" for key, (_, what) in SET_ON.items()
+                 if key not in value and key != "relevance"]
     types = value.get("types", {})
     groups = [("overall", value.get("overall", {})), ("each_type", value.get("each_type", {}))]
     if isinstance(types, dict):
@@ -103,17 +112,22 @@ def floor_problems(floors):
 
 
 def check_same(floors, run, path):
-    """Refuse to compare floors with a run on other questions, another k or another mix of types. Raises RecordError."""
-    held = {"golden_sha256": run.golden_sha256, "k": run.k, "questions": run.questions}
+    """Refuse to compare floors with a run on other questions, another k, mix of types or basis of relevance. Raises RecordError."""
+    held = set_on(run)
     problems = []
-    for key, what in (("golden_sha256", "golden set"), ("k", "k"), ("questions", "mix of types")):
-        if floors[key] != held[key]:
-            problems.append(f"{path}: {key}: the floors were set on another {what}: {quote(floors[key])}, but this run has"
-                            f" {quote(held[key])}; set new floors on this one")
+    for key, (what, _) in SET_ON.items():
+        if floors.get(key, held[key] if key == "relevance" else None) != held[key]:
+            problems.append(f"{path}: {key}: the floors were set on another {what}: {plain(floors[key])}, but this run has"
+                            f" {plain(held[key])}; set new floors on this one")
     unknown = sorted(floors.get("types", {}).keys() - run.questions.keys())
-    problems += [f"{path}: types: no question of type {quote(kind)}" for kind in unknown]
+    problems += [f"{path}: types: no question of type {plain(kind)}" for kind in unknown]
     if problems:
         raise RecordError(problems)
+
+
+def set_on(run):
+    """What floors are set on, of a run."""
+    return {"golden_sha256": run.golden_sha256, "k": run.k, "questions": run.questions, "relevance": run.relevance}
 
 
 def pairs_of(floors, kinds):
@@ -139,43 +153,66 @@ def gate(path, run):
 
 def gate_text(results):
     """A gate's verdicts as lines, failures first."""
-    lines = [f"{'ok  ' if verdict.holds else 'FAIL'} {verdict.message}" for verdict in sorted(results, key=lambda v: v.holds)]
-    failed = sum(not verdict.holds for verdict in results)
-    return "\n".join([*lines, f"{len(results) - failed} of {len(results)} floors hold"]) + "\n"
+    return "\n".join(floor_lines(as_json(results))) + "\n"
+
+
+def as_json(results):
+    """The verdicts as JSON values, failures first."""
+    return [{"group": verdict.group, "metric": verdict.metric, "floor": float(verdict.floor),
+             "value": None if verdict.value is None else float(verdict.value), "holds": verdict.holds, "message": verdict.message}
+            for verdict in sorted(results, key=lambda verdict: verdict.holds)]
 
 
 def junit(results, name="golden"):
     """The verdicts as JUnit XML: one test per floor."""
+    cases = [(verdict.group, verdict.metric, None if verdict.holds else ("failure", verdict.message)) for verdict in results]
+    return junit_xml(cases, name)
+
+
+def write_failed_junit(path, floors_path, why):
+    """Write JUnit XML of a run that came to no verdicts: an error on every floor, or one where the floors cannot be read."""
+    try:
+        floors = read_floors(floors_path)
+        tests = [(group, metric) for group, metric, _ in pairs_of(floors, floors["questions"])]
+    except RecordError:
+        tests = []
+    write_whole(path, junit_xml([(*test, ("error", why)) for test in tests or [("overall", "run")]]))
+
+
+def junit_xml(tests, name="golden"):
+    """(group, metric, None or (kind, message)) of each test as JUnit XML; the kind is "failure" or "error"."""
     from xml.sax.saxutils import escape, quoteattr
 
     from svg_figures import clean
 
     cases = []
-    for verdict in results:
-        start = f"  <testcase classname={quoteattr(clean(f'{name}.{verdict.group}'))} name={quoteattr(verdict.metric)}"
-        message = clean(verdict.message)
-        cases.append(f"{start}/>" if verdict.holds else
-                     f"{start}>\n    <failure message={quoteattr(message)}>{escape(message)}</failure>\n  </testcase>")
-    failed = sum(not verdict.holds for verdict in results)
+    for group, metric, outcome in tests:
+        start = f"  <testcase classname={quoteattr(clean(f'{name}.{group}'))} name={quoteattr(metric)}"
+        kind, message = outcome or (None, "")
+        message = clean(message)
+        cases.append(f"{start}>\n    <{kind} message={quoteattr(message)}>{escape(message)}</{kind}>\n  </testcase>" if outcome
+                     else f"{start}/>")
+    failures, errors = (sum(outcome is not None and outcome[0] == kind for *_, outcome in tests) for kind in ("failure", "error"))
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>',
-                      f'<testsuite name={quoteattr(name)} tests="{len(results)}" failures="{failed}" errors="0">',
+                      f'<testsuite name={quoteattr(name)} tests="{len(tests)}" failures="{failures}" errors="{errors}">',
                       *cases, "</testsuite>", ""])
 
 
 def ratchet(path, runs, slack=SLACK, stable=3):
     """Raise the floors in a file to the last run's values minus the slack, and never lower one; gives (changes, why not).
 
+    The slack of a type is at least one question, 1 / n: one lost question of eight moves a hit by 0.125, which is no trend.
     runs: entries of the log, oldest first, all comparable with the last. It takes `stable` of them in a row that lost no
     more than the slack and had no failed search. A file that does not exist is made, with floors on hit, mrr and ndcg
     overall and on hit in each type.
     """
     last = runs[-1]
-    run = Measured(last["golden_sha256"], last["k"], last["questions"], last["metrics"])
+    run = Measured(last["golden_sha256"], last["k"], last["questions"], last["metrics"], last.get("relevance"))
     floors = read_floors(path) if os.path.exists(path) else None
     if floors:
         check_same(floors, run, path)
     recent = runs[-stable:]
-    floors = floors or {"golden_sha256": run.golden_sha256, "k": run.k, "questions": run.questions,
+    floors = floors or {**{key: value for key, value in set_on(run).items() if value is not None},
                         "overall": {}, "each_type": {}, "types": {}}
     wanted = pairs_of(floors, run.questions) or [(group, name, 0) for group in run.values
                                                  for name in FIRST_FLOORS["overall" if group == "overall" else "each_type"]]
@@ -183,7 +220,7 @@ def ratchet(path, runs, slack=SLACK, stable=3):
         return [], why
     changes = []
     for group, name, old in wanted:
-        new = raised(exact(run.values[group][name]), slack)
+        new = raised(exact(run.values[group][name]), allowance(group, run.questions, slack))
         if new is not None and new > exact(old):
             place = floors if group == "overall" else floors.setdefault("types", {})
             place.setdefault(group, {})[name] = float(new)
@@ -191,6 +228,11 @@ def ratchet(path, runs, slack=SLACK, stable=3):
     if changes:
         write_whole(path, dump_json(floors))
     return changes, None
+
+
+def allowance(group, questions, slack):
+    """The slack of a group: as given overall, and at least one question in a type."""
+    return slack if group == "overall" else max(slack, 1 / Decimal(questions[group]))
 
 
 def raised(value, slack):
@@ -207,32 +249,44 @@ def unstable(runs, stable, wanted, slack):
             return f"the run of {entry['time']} had {entry['errors']} failed searches"
     for group, name, _ in wanted:
         values = [exact(entry["metrics"].get(group, {}).get(name)) for entry in runs]
-        if None not in values and max(values) - min(values) > slack:
+        allowed = allowance(group, runs[-1]["questions"], slack)
+        if None not in values and (max(values) - min(values)).quantize(Decimal("1e-9"), ROUND_DOWN) > allowed:
             return f"{group} {name} went from {min(values):.3f} to {max(values):.3f} within the last {stable} runs"
     return None
 
 
-def floor_tests(path, evaluate):
+def floor_tests(path, evaluate, max_errors=0):
     """A unittest.TestCase class (pytest collects it too) with one test per floor in a file.
 
-    evaluate: a function without parameters that gives an Evaluation; it is called once, before the first test.
+    evaluate: a function without parameters that gives an Evaluation; it is called once, before the first test. Where it
+    raises a RecordError, or more than max_errors searches failed, every test fails with the words of that.
     """
     import unittest
 
     class FloorTests(unittest.TestCase):
         @classmethod
         def setUpClass(cls):
-            cls.verdicts = {(verdict.group, verdict.metric): verdict for verdict in gate(path, measured(evaluate()))}
+            cls.verdicts, cls.broken = outcome_of(path, evaluate, max_errors)
 
     floors = read_floors(path)
     for group, name, _ in pairs_of(floors, floors["questions"]):
         def test(self, key=(group, name)):
-            verdict = self.verdicts[key]
-            if not verdict.holds:
-                self.fail(verdict.message)
+            if self.broken or not self.verdicts[key].holds:
+                self.fail(self.broken or self.verdicts[key].message)
 
         label = "test_" + "".join(character if character.isalnum() else "_" for character in f"{group}_{name}")
         while hasattr(FloorTests, label):
             label += "_"
         setattr(FloorTests, label, test)
     return FloorTests
+
+
+def outcome_of(path, evaluate, max_errors):
+    """({(group, metric): Verdict}, None) of a run, or ({}, why there are none)."""
+    try:
+        evaluation = evaluate()
+        if why := evaluation.failure(max_errors):
+            return {}, why
+        return {(verdict.group, verdict.metric): verdict for verdict in gate(path, measured(evaluation))}, None
+    except RecordError as error:
+        return {}, str(error)

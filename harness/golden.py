@@ -12,11 +12,12 @@ As a command: `python -m harness golden run|gate|ratchet|log|split|check`; harne
 import os
 import sys
 
+from harness.documents import plain
 from harness.evaluation import Evaluation, evaluate
 from harness.golden_items import GoldenSet, load_golden, reanchored
 from harness.holdout import LEDGER
 from harness.runlog import LOG_FOLDER
-from metrics import RecordError, quote, write_whole
+from metrics import RecordError, write_whole
 
 __all__ = ["Evaluation", "GoldenSet", "evaluate", "load_golden", "main"]
 
@@ -79,27 +80,28 @@ def add_run(commands):
     add_texts(run)
     source = run.add_mutually_exclusive_group()
     source.add_argument("--search", metavar="MODULE:FUNCTION",
-                        help="question -> chunk ids, best first; without it, BM25 over --chunks or --docs")
+                        help="or FILE.py:FUNCTION: question -> chunk ids, best first; without it, BM25 over --chunks or --docs")
     source.add_argument("--results", metavar="FILE.jsonl",
                         help="results made elsewhere: id and retrieved (chunk ids, best first) a line")
     run.add_argument("--k", type=int, default=5, help="results that count for the metrics (default: %(default)s)")
-    run.add_argument("--depth", type=int, help="results that are looked at (default: 2 k, at least 10)")
+    run.add_argument("--depth", type=int, help="results that are looked at, and that a search with a parameter k is asked for"
+                     " (default: 2 k, at least 10)")
     run.add_argument("--production-k", type=int, metavar="N", help="chunks that production passes on; warns if it is not k")
-    run.add_argument("--timeout", type=float, default=30, metavar="SECONDS", help="for one search (default: %(default)s)")
+    run.add_argument("--timeout", type=float, metavar="SECONDS", help="with --search: for one search (default: 30)")
     run.add_argument("--max-errors", type=int, default=0, metavar="N", help="failed searches before the run is void (default: 0)")
     run.add_argument("--part", choices=("tuning", "holdout"), help="only the questions whose split says so")
     run.add_argument("--unanswerable", action="store_true", help="search the unanswerable questions too and list what came")
     index = run.add_argument_group("the embedded search (without --search and --results)")
-    index.add_argument("--split", default="fixed", choices=("fixed", "paragraph", "heading"),
+    index.add_argument("--split", choices=("fixed", "paragraph", "heading"),
                        help="how --docs are cut (default: fixed)")
-    index.add_argument("--size", type=int, default=800, help="characters in a chunk (default: 800)")
-    index.add_argument("--overlap", type=int, default=0, help="characters that neighbours share (default: 0)")
-    index.add_argument("--normalize", default="no", choices=("no", "nfkc", "synonyms", "nfkc+synonyms"))
+    index.add_argument("--size", type=int, help="characters in a chunk (default: 800)")
+    index.add_argument("--overlap", type=int, help="characters that neighbours share (default: 0)")
+    index.add_argument("--normalize", choices=("no", "nfkc", "synonyms", "nfkc+synonyms"), help="of texts and questions (default: no)")
     index.add_argument("--synonyms", metavar="FILE.json", help='{"canonical": ["other", …]}')
     identity = run.add_argument_group("identity")
     identity.add_argument("--index-meta", metavar="FILE.json", help="model, version and dimensions that the index was built with")
     identity.add_argument("--query-meta", metavar="FILE.json", help="the same of the queries; any mismatch stops the run")
-    identity.add_argument("--code-version", metavar="TEXT", help="default: a hash of the search's source file")
+    identity.add_argument("--code-version", metavar="TEXT", help="default: a hash of the search's source and of what it imports from here")
     identity.add_argument("--cache", metavar="DIR", help="keep results, and use them again for the same configuration")
     out = run.add_argument_group("what is written")
     out.add_argument("--base", metavar="RECORD", help="compare with an earlier run: its golden.json, or its --output folder")
@@ -122,19 +124,18 @@ def run_run(arguments):
 
 def run_gate(arguments):
     """`golden gate`."""
-    from harness.gate import gate
+    from harness.gate import gate, gate_text, junit, read_floors, write_failed_junit
 
-    results = gate(arguments.floors, measured_record(arguments.record))
-    return report_gate(results, arguments.junit)
-
-
-def report_gate(results, junit_path=None, out=None):
-    """Print the verdicts to out, write the JUnit file if one is wanted, and give the exit status."""
-    from harness.gate import gate_text, junit
-
-    print(gate_text(results), end="", file=out or sys.stdout)
-    if junit_path:
-        write_whole(junit_path, junit(results))
+    try:
+        read_floors(arguments.floors)  # first: swapped arguments are best explained from here
+        results = gate(arguments.floors, measured_record(arguments.record))
+    except RecordError as error:
+        if arguments.junit:
+            write_failed_junit(arguments.junit, arguments.floors, "; ".join(error.problems))
+        raise
+    print(gate_text(results), end="")
+    if arguments.junit:
+        write_whole(arguments.junit, junit(results))
     return 0 if all(verdict.holds for verdict in results) else 1
 
 
@@ -144,26 +145,27 @@ def measured_record(path):
     from harness.gate import Measured
     from metrics import summarize_panel
 
-    panel, k, golden_sha256 = panel_of(path)
+    panel, identity = panel_of(path)
+    k = identity["k"]
     block = summarize_panel(panel._replace(cutoffs=tuple(sorted({k, panel.depth}))))
-    return Measured(golden_sha256, k, {kind: part["queries"] for kind, part in block["types"].items()},
+    return Measured(identity["golden_sha256"], k, {kind: part["queries"] for kind, part in block["types"].items()},
                     {"overall": values_at(block, k, panel.depth),
-                     **{kind: values_at(part, k, panel.depth) for kind, part in block["types"].items()}})
+                     **{kind: values_at(part, k, panel.depth) for kind, part in block["types"].items()}},
+                    identity.get("relevance"))
 
 
 def panel_of(path):
-    """(panel, k, golden set's SHA-256) of a run's record; path is the file or the run's output folder. Raises RecordError."""
-    from harness.evaluation import MODEL
+    """(panel, identity of its search) of a run's record; path is the file or the run's output folder. Raises RecordError."""
+    from harness.evaluation import MODEL, PLACE
     from metrics import Panel, load_record
 
     if os.path.isdir(path):
         path = os.path.join(path, "records", "golden.json")
-    panel = load_record(path).blocks.get("golden")
+    panel = load_record(path).blocks.get(PLACE)
     identity = panel.models.get(MODEL, {}) if isinstance(panel, Panel) else {}
-    k = identity.get("k")
-    if k not in getattr(panel, "cutoffs", ()) or not panel.depth or not panel.types or "golden_sha256" not in identity:
+    if identity.get("k") not in getattr(panel, "cutoffs", ()) or not panel.depth or not panel.types or "golden_sha256" not in identity:
         raise RecordError(f"{path}: not the record of a golden run; expected one that golden run --output wrote")
-    return panel, k, identity["golden_sha256"]
+    return panel, identity
 
 
 def run_ratchet(arguments):
@@ -171,7 +173,7 @@ def run_ratchet(arguments):
     from decimal import Decimal, InvalidOperation
 
     from harness.gate import ratchet
-    from harness.runlog import comparable_runs, read_log
+    from harness.runlog import comparable_runs, completed, read_log
 
     try:
         slack = Decimal(arguments.slack)
@@ -179,7 +181,7 @@ def run_ratchet(arguments):
         slack = Decimal("NaN")
     if not (slack.is_finite() and 0 <= slack <= 1) or arguments.runs < 1:
         raise RecordError(f"ratchet: expected a slack from 0 to 1 and at least 1 run, got {arguments.slack} and {arguments.runs}")
-    entries = read_log(arguments.log)
+    entries = completed(read_log(arguments.log))
     if not entries:
         raise RecordError(f"{arguments.log}: no runs; add them with: golden run … --log {arguments.log}")
     changes, why_not = ratchet(arguments.floors, comparable_runs(entries), slack, arguments.runs)
@@ -194,6 +196,8 @@ def run_log(arguments):
     """`golden log`."""
     from harness.runlog import entry_lines, plot, read_log
 
+    if arguments.plot and not arguments.plot.endswith(".svg"):
+        raise RecordError(f"--plot: expected a file ending in .svg, as the history is drawn as SVG, got {arguments.plot}")
     entries = read_log(arguments.folder)
     if not entries:
         raise RecordError(f"{arguments.folder}: no runs; add them with: golden run … --log {arguments.folder}")
@@ -218,7 +222,7 @@ def run_split(arguments):
     before = read_parts(folder)
     if others := before.keys() - {item.id for item in golden.items}:
         raise RecordError(f"{folder}: tuning.jsonl and holdout.jsonl there hold questions that are not in {arguments.golden},"
-                          f" such as {quote(min(others))}; take them out, or name another folder with --output")
+                          f" such as {plain(min(others))}; take them out, or name another folder with --output")
     parts = split_items(golden.items, arguments.share, before)
     paths = write_parts(golden.items, parts, folder)
     counts = Counter((item.type, parts[item.id]) for item in golden.items)

@@ -8,7 +8,7 @@ import os
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from harness.documents import as_id, text_problem
+from harness.documents import as_id, plain, shown, text_problem
 from harness.files import canonical_hash, read_jsonl
 from metrics import RecordError, quote
 
@@ -59,7 +59,7 @@ def load_golden(paths, documents=None, chunks=None):
     documents ({id: Document}) checks that every quote is at its span; chunks ({id: Chunk}) checks that the chunk ids that
     count are in the index. Raises RecordError that lists every problem with file and line; also for an empty set.
     """
-    paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    paths = paths_of(paths)
     problems, warnings = [], []
     items = read_items(paths, problems, warnings)
     check_documents(items, documents, problems)
@@ -69,6 +69,15 @@ def load_golden(paths, documents=None, chunks=None):
     return golden_set(", ".join(map(os.fspath, paths)), items, warnings)
 
 
+def paths_of(paths):
+    """A list of paths from one or several. Raises RecordError."""
+    paths = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    if not isinstance(paths, (list, tuple)) or not paths or not all(isinstance(path, (str, os.PathLike)) for path in paths):
+        raise RecordError("golden: expected the path of a golden set, a list of paths, or what load_golden gave,"
+                          f" got {shown(paths)}")
+    return list(paths)
+
+
 def read_items(paths, problems, warnings):
     """The items of files, as far as they are sound; what is wrong goes to the lists."""
     items = {}
@@ -76,7 +85,7 @@ def read_items(paths, problems, warnings):
         for line, value in read_jsonl(path):
             item = _Reader(value, f"{path}: line {line}", problems, warnings).read()
             if item and item.id in items:
-                problems.append(f"{item.place}: id: duplicate id {quote(item.id)}, also at {items[item.id].place}")
+                problems.append(f"{item.place}: id: duplicate id {plain(item.id)}, also at {items[item.id].place}")
             elif item:
                 items[item.id] = item
     return list(items.values())
@@ -121,7 +130,7 @@ class _Reader:
         kind = self.kind()
         part = self.value.get("split")
         if part is not None and part not in PARTS:
-            self.problem("split", '"tuning" or "holdout"', quote(part))
+            self.problem("split", '"tuning" or "holdout"', plain(part))
         chunks, spans = self.chunks(), self.spans()
         if answerable is True and not chunks and not spans and self.sound:
             self.problem("relevant_chunks", "at least one chunk or span, as the question is answerable",
@@ -146,7 +155,7 @@ class _Reader:
     def guess(self, *wanted):
         """A hint at a misspelt key."""
         found = [key for key in self.value if key not in KEYS and get_close_matches(key, wanted, 1, 0.7)]
-        return f" (is {quote(found[0])} misspelt?)" if found else ""
+        return f" (is {plain(found[0])} misspelt?)" if found else ""
 
     def id(self, key, value):
         try:
@@ -218,7 +227,7 @@ def check_documents(items, documents, problems):
 def span_problem(span, documents):
     """What is wrong with a span's place in its document, or None."""
     if span.doc not in documents:
-        return f"no document {quote(span.doc)}"
+        return f"no document {plain(span.doc)}"
     text = documents[span.doc].text
     if span.quote is None:
         return f"end {span.end} is beyond the document's {len(text):,} characters" if span.end > len(text) else None
@@ -228,7 +237,7 @@ def span_problem(span, documents):
     times = text.count(span.quote)
     where = ("it is not in the document" if not times else f"it is there {times:,} times" if times > 1
              else f"it is at {text.index(span.quote)}; golden check --reanchor moves the span there")
-    return f"expected the quote {quote(span.quote)} at {span.start} to {span.end} of {quote(span.doc)}, got {quote(found)}; {where}"
+    return f"expected the quote {plain(span.quote)} at {span.start} to {span.end} of {plain(span.doc)}, got {plain(found)}; {where}"
 
 
 def check_chunks(items, chunks, problems):
@@ -236,14 +245,23 @@ def check_chunks(items, chunks, problems):
     if chunks is None:
         return
     positioned = any(chunk.doc is not None for chunk in chunks.values())
+    if not positioned:
+        problems += span_needs(items)
     for item in items:
         if item.spans and positioned:
             continue
-        if item.spans and not item.chunks:
-            problems.append(f"{item.place}: relevant_spans: the chunks have no positions to find a span by;"
-                            " expected doc, start and end in each, or relevant_chunks here")
-        problems += [f"{item.place}: relevant_chunks: no chunk {quote(name)} in the index"
+        problems += [f"{item.place}: relevant_chunks: no chunk {plain(name)} in the index"
                      for name in item.chunks if name not in chunks]
+
+
+def span_needs(items):
+    """What to say, in one sentence, of answerable questions that have spans only where no chunks with places are known."""
+    bare = [item for item in items if item.answerable and not item.chunks]
+    if not bare:
+        return []
+    return [f"{bare[0].place}: relevant_spans: here and in {len(bare) - 1} other questions, the chunks of the index are needed to"
+            " find those that hold them: --chunks FILE.jsonl (chunks= in Python) with id, doc, start and end of each, or with id,"
+            " doc and text, and --docs (docs=)"]
 
 
 def reanchored(item, documents):

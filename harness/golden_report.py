@@ -18,7 +18,7 @@ def report_of(evaluation, configuration, index, production_k=None):
     return {
         "golden": {"name": evaluation.golden.name, "sha256": evaluation.golden.sha256, "questions": len(evaluation.golden.items),
                    "scored": len(rows), "types": {kind: block["n"] for kind, block in evaluation.types.items()}},
-        "k": k, "depth": depth, "configuration": configuration,
+        "k": k, "depth": depth, "configuration": configuration, "relevance": evaluation.relevance, "notes": evaluation.notes,
         "metrics": evaluation.metrics, "matrix": matrix(evaluation),
         "attainable": evaluation.attainable, "unattainable": [
             {"id": row["id"], "attainable": row["attainable"], "spans": row["cut_spans"]} for row in rows if row["cut_spans"]],
@@ -48,10 +48,18 @@ def cells(sums):
 
 
 def reranking(evaluation):
-    """hit@k beside hit@2k (or at the depth), and a sentence on what a reranker could win; None where the depth is k."""
-    k, wide = evaluation.k, min(2 * evaluation.k, evaluation.depth)
-    if wide == k:
+    """hit@k beside hit@2k (or as many results as came), and a sentence on what a reranker could win.
+
+    None where the depth is k or no search succeeded; the sentence alone where no more than k results came.
+    """
+    k, most = evaluation.k, max((len(row["retrieved"]) for row in evaluation.questions), default=0)
+    wide = min(2 * k, evaluation.depth, most)
+    if evaluation.depth == k or all(row["error"] for row in evaluation.questions):
         return None
+    if wide <= k:
+        return {"k": k, "wide": None,
+                "sentence": f"The search gave at most {most} results, so nothing can be said about reranking; a search with a"
+                            f" parameter named k is asked for {evaluation.depth}."}
     pairs = [sums_at(evaluation.panel, cut, cut)["hit"] for cut in (k, wide)]
     result = compare(*pairs)
     near, far = (sum(numerators) / len(numerators) for numerators, _ in pairs)
@@ -60,7 +68,7 @@ def reranking(evaluation):
     else:
         could = "Reranking could pay" if result["difference"] >= 0.05 or (result["low"] or 0) > 0 else "Reranking could win little"
         sentence = (f"{could}: {result['wins']} of {len(evaluation.panel.ids)} questions have their first relevant chunk at rank "
-                    f"{k + 1} to {wide}, so the best order of the first {wide} would lift hit@{k} from {near:.3f} to {far:.3f}.")
+                    f"{k + 1}{f' to {wide}' if wide > k + 1 else ''}, so the best order of the first {wide} would lift hit@{k} from {near:.3f} to {far:.3f}.")
     return {"k": k, "wide": wide, "hit": near, "hit_wide": far, "difference": result["difference"],
             "low": result["low"], "high": result["high"], "sentence": sentence}
 
@@ -123,8 +131,8 @@ def facts(report):
     """The report's lists, as (heading, lines) pairs; the same for text and Markdown."""
     k = report["k"]
     alike = any(row[name]["value"] is not None and not interval(row[name]) for row in report["matrix"] for name in METRICS)
-    yield "", (["No interval: all questions of the row score alike, or there is only one."] * alike
-               + [report["reranking"]["sentence"]] * bool(report["reranking"]) + unattainable_lines(report))
+    yield "", (["No interval: all questions of the row score alike, or there is only one."] * alike + report["notes"]
+               + ([report["reranking"]["sentence"]] if report["reranking"] else []) + unattainable_lines(report))
     yield "Warnings", report["warnings"]
     yield "Failed searches", [f"{row['id']}: {row['error']}" for row in report["errors"]]
     yield "Tuning and holdout", [f"{entry['metric']}: {number(entry['tuning'])} and {number(entry['holdout'])}, difference "
@@ -134,6 +142,15 @@ def facts(report):
     yield f"Missed at k = {k}", [line for row in report["missed"] for line in missed_lines(row)]
     yield "Unanswerable questions, not scored", [f"{row['id']}: {row['question']} -> {', '.join(row['retrieved'][:3]) or 'nothing'}"
                                                  for row in report["unanswerable"]]
+    yield "Floors", floor_lines(report.get("floors"))
+
+
+def floor_lines(floors):
+    """The verdicts of the floors, failures first as they come, and how many hold."""
+    if not floors:
+        return []
+    return [*(f"{'ok  ' if floor['holds'] else 'FAIL'} {floor['message']}" for floor in floors),
+            f"{sum(floor['holds'] for floor in floors)} of {len(floors)} floors hold"]
 
 
 def unattainable_lines(report):
@@ -184,8 +201,8 @@ def missed_lines(row):
 def headline(report):
     """What was measured, in a line."""
     golden = report["golden"]
-    return (f"{golden['name']}: {golden['scored']} of {golden['questions']} questions scored, k = {report['k']}, "
-            f"depth {report['depth']}")
+    return (f"{golden['name']}: {golden['scored']} of {golden['questions']} questions scored,"
+            f" search {report['configuration']['search']}, relevance by {report['relevance']}, k = {report['k']}, depth {report['depth']}")
 
 
 def text_report(report):

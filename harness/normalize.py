@@ -4,6 +4,7 @@ import re
 from functools import reduce
 from unicodedata import normalize
 
+from harness.documents import plain
 from metrics import RecordError, quote, read_json
 
 NORMALIZATIONS = ("no", "nfkc", "synonyms", "nfkc+synonyms")
@@ -26,7 +27,7 @@ def read_synonyms(path):
             continue
         for other in others:
             if canonical.setdefault(other.casefold(), word) != word:
-                problems.append(f"{path}: {word}: {quote(other)} is a synonym of {quote(canonical[other.casefold()])} already")
+                problems.append(f"{path}: {word}: {plain(other)} is a synonym of {plain(canonical[other.casefold()])} already")
     if problems:
         raise RecordError(problems)
     return synonyms(canonical)
@@ -48,7 +49,7 @@ def normalizer(name, replace=None):
     """The function of a normalization's name; `replace` is what read_synonyms gave. Raises RecordError."""
     steps = []
     if name not in NORMALIZATIONS:
-        raise RecordError(f"normalization: expected one of {', '.join(NORMALIZATIONS)}, got {quote(name)}")
+        raise RecordError(f"normalization: expected one of {', '.join(NORMALIZATIONS)}, got {plain(name)}")
     if "nfkc" in name:
         steps.append(nfkc)
     if "synonyms" in name:

@@ -17,7 +17,8 @@ LOG_FOLDER = "eval_logs"
 FALL = Decimal("0.05")
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
-COMPARABLE = {"golden_sha256": "golden set", "k": "k", "depth": "depth", "index": "index identity"}
+COMPARABLE = {"golden_sha256": "golden set", "k": "k", "depth": "depth", "index": "index identity",
+              "relevance": "basis of relevance"}
 
 
 def now():
@@ -29,9 +30,20 @@ def entry_of(evaluation, configuration, time):
     """The log's entry for a run: when, on what, with which configuration, and every metric overall and by type."""
     types = {kind: {name: block[name] for name in METRICS} for kind, block in evaluation.types.items()}
     return {"time": time, "golden": evaluation.golden.name, "golden_sha256": evaluation.golden.sha256, "k": evaluation.k,
-            "depth": evaluation.depth, "index": configuration.get("index"), "configuration": configuration,
+            "depth": evaluation.depth, "index": configuration.get("index"), "relevance": evaluation.relevance,
+            "configuration": configuration,
             "questions": {kind: block["n"] for kind, block in evaluation.types.items()}, "errors": len(evaluation.errors),
             "metrics": {"overall": evaluation.metrics, **types}}
+
+
+def failed_entry(golden, search, why, time):
+    """The log's entry for a run that failed, which has no values and is comparable with none."""
+    return {"time": time, "golden": golden, "search": search, "failed": why}
+
+
+def completed(entries):
+    """The entries of runs that did not fail."""
+    return [entry for entry in entries if "failed" not in entry]
 
 
 def read_log(folder):
@@ -62,11 +74,11 @@ def entry_problems(entry):
     if not isinstance(entry, dict):
         return [f": expected an object, got {quote(entry)}"]
     problems = [f".{key}: expected {kind}, got {quote(entry.get(key))}"
-                for key, (kind, fits) in NEEDED.items() if not fits(entry.get(key))]
+                for key, (kind, fits) in NEEDED.items() if (key == "time" or "failed" not in entry) and not fits(entry.get(key))]
     falls = entry.get("needs_review", [])
     if not isinstance(falls, list) or not all(isinstance(fall, dict) and is_fall(fall) for fall in falls):
         problems.append(f".needs_review: expected a list of falls, got {quote(falls)}")
-    problems += [f".{key}: expected text, got {quote(entry[key])}" for key in ("not_comparable", "compared_with")
+    problems += [f".{key}: expected text, got {quote(entry[key])}" for key in ("not_comparable", "compared_with", "failed")
                  if not isinstance(entry.get(key, ""), str)]
     return problems
 
@@ -102,7 +114,8 @@ def add(folder, entry):
     make_folder(folder)
     with locked(os.path.join(folder, "log")):
         before = read_log(folder)
-        entry = {**entry, **marks(entry, before)}
+        if "failed" not in entry:
+            entry = {**entry, **marks(entry, completed(before))}
         path = os.path.join(folder, entry["time"][:10] + ".json")
         runs = [*(read_day(path) if os.path.exists(path) else []), entry]
         write_whole(path, dump_json({"runs": runs}))
@@ -145,6 +158,8 @@ def falls(before, after):
 
 def entry_lines(entry):
     """A run of the log as lines of text."""
+    if "failed" in entry:
+        return [f"{entry['time']}  FAILED, not comparable: {entry['failed']}"]
     values = entry["metrics"]["overall"]
     numbers = "  ".join(f"{name} {values[name]:.3f}" for name in ("hit", "mrr", "ndcg") if values.get(name) is not None)
     lines = [f"{entry['time']}  k {entry['k']}  {numbers}" + (f"  {entry['errors']} failed" if entry["errors"] else "")]
@@ -153,10 +168,19 @@ def entry_lines(entry):
     fallen = {}
     for fall in entry.get("needs_review", ()):
         new = "no value" if fall.get("after") is None else f"{fall['after']:.3f}"
-        fallen.setdefault(fall["group"], []).append(f"{fall['metric']} {fall['before']:.3f} -> {new}")
+        fallen.setdefault(fall["group"], []).append(f"{fall['metric']} {fall['before']:.3f} -> {new}{questions_of(fall, entry)}")
     if fallen:
         lines.append(f"  needs review, compared with the run of {entry.get('compared_with', '(unknown)')}:")
     return lines + [f"    {group}: {', '.join(falls)}" for group, falls in fallen.items()]
+
+
+def questions_of(fall, entry):
+    """How many questions a fall of hit is, as " (1 of 8 questions)"; nothing for other metrics, which fall by parts of one."""
+    counts = entry["questions"]
+    count = sum(counts.values()) if fall["group"] == "overall" else counts.get(fall["group"])
+    if fall["metric"] != "hit" or fall.get("after") is None or not count:
+        return ""
+    return f" ({round((fall['before'] - fall['after']) * count)} of {count} questions)"
 
 
 SHOWN = ("hit", "mrr", "ndcg")
@@ -166,7 +190,7 @@ def plot(entries):
     """The history as an SVG: hit, MRR and nDCG over the runs, broken where runs are not comparable."""
     from svg_figures import SERIES, Figure, Scale, count, label, score, ticks
 
-    entries = [entry for entry in entries if entry["metrics"].get("overall")]
+    entries = [entry for entry in completed(entries) if entry["metrics"].get("overall")]
     if not entries:
         raise RecordError("the log has no runs to draw; add one with: golden run … --log")
     figure = Figure("golden-log", "Retrieval over time", f"{count(len(entries), 'run')}, fractions of 1, all questions; "

@@ -10,7 +10,8 @@ import sys
 import threading
 from collections.abc import Mapping, Set
 from importlib import import_module
-from inspect import signature
+from importlib.util import module_from_spec, spec_from_file_location
+from inspect import Parameter, signature
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -32,16 +33,34 @@ class Found(NamedTuple):
 
 
 def load_function(name):
-    """The function that "module:function" names. Raises RecordError that says what failed."""
-    module, _, attribute = name.partition(":")
-    if not module or not attribute:
-        raise RecordError(f"{name}: expected MODULE:FUNCTION, such as my_rag:search")
+    """The function that "module:function" or "path/to/file.py:function" names. Raises RecordError that says what failed."""
+    module, _, attribute = name.rpartition(":")
+    if not module or not attribute or module != module.strip() or "/" in module and not module.endswith(".py"):
+        raise RecordError(f"{name}: expected MODULE:FUNCTION such as my_rag:search,"
+                          " or FILE.py:FUNCTION such as ../rag/my_rag.py:search")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    function = foreign(lambda: attrgetter(attribute)(import_module(module)), f"{name}: cannot be loaded")
+    load = module_of_file if module.endswith(".py") else import_module
+    function = foreign(lambda: attrgetter(attribute)(load(module)), f"{name}: cannot be loaded")
     if not callable(function):
         raise RecordError(f"{name}: expected a function, got {shown(function)}")
     return function
+
+
+def module_of_file(path):
+    """The module in a file, loaded once; what it imports is also found in its own folder."""
+    path = os.path.abspath(path)
+    if path not in sys.modules:
+        if (folder := os.path.dirname(path)) not in sys.path:
+            sys.path.append(folder)
+        spec = spec_from_file_location(path, path)
+        sys.modules[path] = module = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[path]
+            raise
+    return sys.modules[path]
 
 
 def foreign(call, problem):
@@ -67,10 +86,14 @@ def one_line(error):
 def with_depth(search, depth):
     """The search as a function of the question alone: one that has a parameter k is asked for `depth` results."""
     try:
-        takes_k = "k" in signature(search).parameters
+        k = signature(search).parameters.get("k")
     except (TypeError, ValueError):
-        takes_k = False
-    return (lambda question: search(question, k=depth)) if takes_k else search
+        k = None
+    if k is None:
+        return search
+    if k.kind is Parameter.POSITIONAL_ONLY:
+        return lambda question: search(question, depth)
+    return lambda question: search(question, k=depth)
 
 
 def distinct(result, depth):
@@ -79,7 +102,7 @@ def distinct(result, depth):
     distinct(["a", "a", 7, "7", "b"], 2) is (("a", "7"), ("a",)). Raises RecordError for what is no sequence of ids.
     """
     if isinstance(result, (str, bytes, Mapping, Set)) or not hasattr(result, "__iter__"):
-        got = "None" if result is None else shown(result)
+        got = shown(result)
         if type(result).__name__ == "coroutine":
             result.close()
             got = "a coroutine: wrap the search in asyncio.run"
@@ -161,8 +184,8 @@ class Worker:
 
 def search_all(questions, make, depth, timeout=None):
     """A Found per question. `make` gives the search function; timeout in seconds for each call, None for no limit."""
-    if timeout is not None and not 0 < timeout <= LONGEST:
-        raise RecordError(f"timeout: expected seconds above 0 and at most {LONGEST:,}, got {timeout}")
+    if timeout is not None and not (isinstance(timeout, (int, float)) and 0 < timeout <= LONGEST):
+        raise RecordError(f"timeout: expected seconds above 0 and at most {LONGEST:,}, got {shown(timeout)}")
     with Progress(len(questions), "questions") as progress:
         if timeout is None:
             search, results = with_depth(make(), depth), []
@@ -201,7 +224,13 @@ def apart(body):
     """
     out = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
-        status = body(out)
+        try:
+            status = body(out)
+        except RecordError as error:
+            if not left_behind():
+                raise
+            print("\n".join(f"error: {problem}" for problem in error.problems), file=sys.stderr)
+            status = 2
         if left_behind():
             for stream in (out, sys.stderr):
                 stream.flush()

@@ -11,16 +11,17 @@ from itertools import product
 from typing import NamedTuple
 
 from harness.chunker import SPLITS, chunk_documents
-from harness.documents import read_documents, shown
-from harness.evaluation import METRICS, check_lengths, depth_for, evaluate_made, per_question
+from harness.documents import plain, read_documents, shown
+from harness.evaluation import METRICS, PLACE, check_lengths, depth_for, evaluate_made, per_question
 from harness.files import canonical_hash
 from harness.golden_items import load_golden
-from harness.golden_run import embedded
+from harness.golden_run import check_synonyms, embedded
 from harness.holdout import note_holdout
 from harness.identity import Cache, code_version
 from harness.normalize import NORMALIZATIONS, normalizer, read_synonyms
+from harness.relevance import ChunkIndex
 from harness.searching import apart, foreign, load_function, with_depth
-from metrics import RecordError, compare, dump_json, parse_record, quote, write_whole
+from metrics import RecordError, compare, dump_json, parse_record, write_whole
 
 AXES = ("split", "normalize", "size", "overlap")
 
@@ -90,7 +91,7 @@ def parser():
     command.add_argument("golden", nargs="+", metavar="GOLDEN.jsonl")
     command.add_argument("--docs", nargs="+", required=True, metavar="PATH",
                          help="documents: .jsonl with id and text, text files, folders of .md and .txt")
-    command.add_argument("--build", metavar="MODULE:FUNCTION", help="chunks -> search function; without it, BM25")
+    command.add_argument("--build", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION: chunks -> search function; without it, BM25")
     command.add_argument("--split", default="fixed", metavar="LIST", help=f"of {', '.join(SPLITS)} (default: fixed)")
     command.add_argument("--normalize", default="no", metavar="LIST", help=f"of {', '.join(NORMALIZATIONS)} (default: no)")
     command.add_argument("--size", default="800", metavar="LIST", help="characters in a chunk (default: 800)")
@@ -99,9 +100,10 @@ def parser():
     command.add_argument("--grid", action="store_true", help="every combination instead of one axis at a time")
     command.add_argument("--k", type=int, default=5, help="results that count (default: 5)")
     command.add_argument("--metric", default="ndcg", choices=METRICS, help="what decides (default: ndcg)")
-    command.add_argument("--timeout", type=float, default=30, metavar="SECONDS", help="for one search (default: 30)")
+    command.add_argument("--timeout", type=float, metavar="SECONDS", help="with --build: for one search (default: 30)")
     command.add_argument("--max-errors", type=int, default=0, metavar="N", help="failed searches allowed in a run (default: 0)")
-    command.add_argument("--code-version", metavar="TEXT", help="default: a hash of the build function's source file")
+    command.add_argument("--code-version", metavar="TEXT",
+                         help="default: a hash of the build function's source and of what it imports from here")
     command.add_argument("--ledger", metavar="FILE", help="uses of holdout questions (default: eval_logs/holdout-ledger.jsonl)")
     command.add_argument("--output", default="sweep", metavar="DIR", help="sweep.json, sweep.md and finished runs (default: sweep)")
     return command
@@ -114,9 +116,9 @@ def axes_of(arguments):
         values = [value.strip() for value in getattr(arguments, axis).split(",")]
         for value in values:
             if known and value not in known:
-                problems.append(f"--{axis}: expected a list of {', '.join(known)}, got {quote(value)}")
+                problems.append(f"--{axis}: expected a list of {', '.join(known)}, got {plain(value)}")
             elif not known and not (value.isascii() and value.isdigit() and len(value) < 10 and (axis == "overlap" or int(value))):
-                problems.append(f"--{axis}: expected a list of numbers of characters, got {quote(value)}")
+                problems.append(f"--{axis}: expected a list of numbers of characters, got {plain(value)}")
         if len(set(values)) < len(values):
             problems.append(f"--{axis}: a value is there twice: {','.join(values)}")
         axes[axis] = values if known else [int(value) for value in values if value.isdigit()]
@@ -129,7 +131,10 @@ def axes_of(arguments):
 
 def prepare(arguments):
     """The Sweep: everything read and checked. Raises RecordError."""
-    check_lengths(arguments.k, depth_for(arguments.k))
+    check_lengths(arguments.k, None)
+    check_synonyms(arguments.synonyms, arguments.normalize.split(","))
+    if arguments.timeout is not None and not arguments.build:
+        raise RecordError("--timeout: without effect unless --build names an index; the embedded search has no time limit")
     documents = read_documents(arguments.docs)
     golden = load_golden(arguments.golden, documents)
     bare = [f"{item.place}: relevant_spans: missing; chunk ids do not survive another way to cut the documents"
@@ -139,12 +144,11 @@ def prepare(arguments):
     replace = read_synonyms(arguments.synonyms) if arguments.synonyms else None
     for name in arguments.normalize.split(","):
         normalizer(name.strip(), replace)
-    module = [arguments.build.partition(":")[0]] if arguments.build else []
     common = {"golden_sha256": golden.sha256,
               "documents_sha256": canonical_hash({name: document.text for name, document in documents.items()}),
               "build": arguments.build or "BM25", "synonyms_sha256": canonical_hash(replace.canonical) if replace else None,
-              "k": arguments.k, "code_version": arguments.code_version or code_version(*module)}
-    return Sweep(golden, documents, arguments.build, replace, arguments.k, arguments.timeout, arguments.metric, common,
+              "k": arguments.k, "code_version": arguments.code_version or code_version(*filter(None, [arguments.build]))}
+    return Sweep(golden, documents, arguments.build, replace, arguments.k, arguments.timeout or 30, arguments.metric, common,
                  Cache(os.path.join(arguments.output, "runs")))
 
 
@@ -207,8 +211,10 @@ class Results:
             value = kept or measure_setting(self.sweep, setting)
             if not kept and not value["row"]["errors"]:
                 self.sweep.cache.put(configuration, value)
-            self.panels[setting] = parse_record(value["record"], "golden.json").blocks["golden"]
+            self.panels[setting] = parse_record(value["record"], "golden.json").blocks[PLACE]
             self.rows[setting] = value["row"]
+            for warning in value["row"]["warnings"]:
+                print(f"warning: {setting}: {warning}", file=sys.stderr)
             self.write(None)
             print(f"run {len(self.rows)} of {self.total}{' (kept)' if kept else ''}: {setting}: {self.sweep.metric} "
                   f"{value['row'][self.sweep.metric]:.4f}", file=sys.stderr)
@@ -242,14 +248,22 @@ def measure_setting(sweep, setting):
     chunks = chunk_documents(sweep.documents, setting.split, setting.size, setting.overlap)
     if not chunks:
         raise RecordError("the documents have no text to cut into chunks")
-    evaluation = evaluate_made(sweep.golden, maker(sweep, chunks, change), sweep.k, chunks=chunks,
+    evaluation = evaluate_made(sweep.golden, maker(sweep, chunks, change), sweep.k, ChunkIndex(chunks, f"those with {setting}"),
                                timeout=sweep.timeout if sweep.build else None, identity={**sweep.common, **setting._asdict()})
     spans = sum(len(row["cut_spans"]) for row in evaluation.questions)
-    row = {"chunks": len(chunks), **evaluation.metrics, "unattainable_spans": spans,
+    row = {"chunks": len(chunks), "characters": handed_on(evaluation, chunks), **evaluation.metrics,
+           "warnings": evaluation.warnings[len(sweep.golden.warnings):], "unattainable_spans": spans,
            "unattainable_questions": sum(not row["attainable"] for row in evaluation.questions),
            "without_unattainable": evaluation.attainable, "errors": len(evaluation.errors),
            "first_error": f"{evaluation.errors[0]['id']}: {evaluation.errors[0]['error']}" if evaluation.errors else None}
     return {"row": row, "record": evaluation.record}
+
+
+def handed_on(evaluation, chunks):
+    """The characters of text in the first k chunks, which a model would read: the mean over the questions."""
+    lengths = [sum(len(chunks[name].text) for name in row["retrieved"][:evaluation.k] if name in chunks)
+               for row in evaluation.questions]
+    return sum(lengths) / len(lengths)
 
 
 def maker(sweep, chunks, change):
@@ -316,10 +330,10 @@ def setting_of(row):
 def tables(report):
     """The two tables: every run, best first, and a winner per axis; lists of rows, the first of them the head."""
     metric = report["metric"]
-    runs = [[*AXES, "chunks", "hit", "recall", "mrr", "ndcg", "spans unattainable", f"{metric} without them"]]
+    runs = [[*AXES, "chunks", f"characters in {report['k']}", "hit", "recall", "mrr", "ndcg", "spans unattainable", f"{metric} without them"]]
     for row in sorted(report["runs"], key=lambda row: -row[metric]):
         without = row["without_unattainable"] or row
-        runs.append([*(row[axis] for axis in AXES), row["chunks"],
+        runs.append([*(row[axis] for axis in AXES), row["chunks"], f"{row['characters']:.0f}",
                      *(f"{row[name]:.4f}" for name in ("hit", "recall", "mrr", "ndcg")),
                      row["unattainable_spans"], f"{without[metric]:.4f}"])
     winners = [["axis", "winner", "second", f"{metric} difference", "interval", "verdict", "spans unattainable"]]

@@ -1,6 +1,6 @@
 """Documents, chunks and ids."""
 
-from harness.documents import Chunk, as_id, read_chunks, read_documents
+from harness.documents import Chunk, as_id, plain, read_chunks, read_documents, shown
 from metrics import RecordError
 from tests import DATA, TestCase
 
@@ -31,6 +31,10 @@ class Ids(TestCase):
         for value in (None, True, 1.0, "", " ", b"a", ["a"], {}, Hostile(), "a\n", "a\x7f", "\ud800", Hostile):
             with self.subTest(type(value).__name__), self.assertRaisesRegex(ValueError, "expected an id"):
                 as_id(value)
+
+    def test_wrong_values_are_shown_in_plain_words(self):
+        self.assertEqual([shown(value) for value in (None, "a", 7, ["a"])], ["None", 'the text "a"', "int 7", 'list ["a"]'])
+        self.assertEqual([plain(value) for value in ("a", {"b": 1})], ['"a"', '{"b": 1}'])
 
     def test_ids_of_any_language(self):
         self.assertEqual(as_id("Ålesund\u2028\U0001f600"), "Ålesund\u2028\U0001f600")
@@ -77,6 +81,22 @@ class Chunks(TestCase):
         self.assertEqual(chunks["c"][1:4], ("d", 0, 7))
         with self.assertRaisesRegex(RecordError, "2 times; expected once"):
             read_chunks(self.write("chunks.jsonl", '{"id": "c", "doc": "d", "text": "two"}'), documents)
+
+    def test_a_text_that_is_not_at_its_place(self):
+        documents = read_documents([self.write("docs.jsonl", '{"id": "d", "text": "one two two\\nthree"}')])
+        chunk = '{"id": "c", "doc": "d", "start": %d, "end": %d, "text": "%s"}'
+        self.assertEqual(len(read_chunks(self.write("chunks.jsonl", chunk % (4, 7, "two")), documents)), 1)
+        self.assertEqual(len(read_chunks(self.write("chunks.jsonl", chunk % (8, 17, "two\\r\\nthree")), documents)), 1)  # counted as one character
+        for line, words in ((chunk % (0, 5, "three"), 'line 1: chunk "c": expected its text "three" at 0 to 5 of "d", got "one t"; it is at 12 to 17'),
+                            (chunk % (8, 12, "two"), 'got "two'), (chunk % (40, 43, "two"), 'got ""'), (chunk % (0, 3, "four"), 'got "one"')):
+            with self.subTest(line), self.assertRaises(RecordError) as caught:
+                read_chunks(self.write("chunks.jsonl", line), documents)
+            self.assertIn(words, str(caught.exception))
+        many = "\n".join('{"id": %d, "doc": "d", "start": 0, "end": 3, "text": "two"}' % number for number in range(12))
+        with self.assertRaises(RecordError) as caught:
+            read_chunks(self.write("chunks.jsonl", many), documents)
+        self.assertEqual(len(caught.exception.problems), 6)
+        self.assertIn("7 more chunks whose text is not at its place", caught.exception.problems[-1])
 
     def test_problems(self):
         lines = ['{"id": "a", "text": "x"}', '{"id": "a", "text": "y"}', '{"id": "b", "doc": "d", "start": 5, "end": 5}',

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 from harness.gate import Measured, Verdict, check_same, exact, floor_tests, gate, gate_text, junit, ratchet, read_floors
 from harness.golden import evaluate, load_golden
 from metrics import RecordError
-from tests import DATA, TestCase
+from tests import DATA
+from tests.in_process import TestCase
 
 GOLDEN, DOCS = DATA / "golden" / "golden.jsonl", DATA / "golden" / "docs.jsonl"
 QUESTIONS = {"causal": 4, "numeric": 6}
@@ -62,13 +63,25 @@ class Gate(Case):
         path = self.floors(overall={"hit": 0.8})
         for changes, words in (({"golden_sha256": "other"}, "another golden set"), ({"k": 3}, "another k"),
                                ({"questions": {"causal": 4, "numeric": 7}}, "another mix of types")):
+            self.assertNotIn("a string", self.refusal(path, run(**changes)))
             with self.subTest(words), self.assertRaisesRegex(RecordError, words):
                 gate(path, run(**changes))
         with self.assertRaisesRegex(RecordError, "no question of type"):
             check_same(read_floors(self.floors(types={"legal": {"hit": 0.5}})), run(), "floors.json")
 
+    def refusal(self, path, measured):
+        with self.assertRaises(RecordError) as caught:
+            gate(path, measured)
+        return str(caught.exception)
+
+    def test_floors_on_another_basis_of_relevance(self):
+        path = self.floors(overall={"hit": 0.8}, relevance="spans")
+        self.assertEqual(len(gate(path, run(relevance="spans"))), 1)
+        self.assertIn("another basis of relevance", self.refusal(path, run(relevance="chunk ids")))
+        self.assertEqual(len(gate(self.floors(overall={"hit": 0.8}), run(relevance="chunk ids"))), 1)  # it may be left out
+
     def test_bad_floors(self):
-        for text, words in (("[]", "expected an object"), ('{"overall": {"hit": 0.5}}', "golden_sha256: missing"),
+        for text, words in (("[]", "expected an object"), ('{"overall": {"hit": 0.5}}', "golden_sha256: missing.*which golden check GOLDEN.jsonl prints"),
                             ('{"golden_sha256": "abc", "k": 5, "questions": {}}', "no floors")):
             with self.subTest(text), self.assertRaisesRegex(RecordError, words):
                 read_floors(self.floors(text))
@@ -96,8 +109,8 @@ class Ratchet(Case):
         path = self.floors(overall={"hit": 0.5}, types={"numeric": {"hit": 0.1}})
         changes, why_not = ratchet(path, [entry(hit=0.8), entry(hit=0.79), entry(hit=0.81, numeric=0.9)])
         self.assertIsNone(why_not)
-        self.assertEqual(changes, [("overall", "hit", exact(0.5), Decimal("0.760000")), ("numeric", "hit", exact(0.1), Decimal("0.850000"))])
-        self.assertEqual((self.held()["overall"], self.held()["types"]), ({"hit": 0.76}, {"numeric": {"hit": 0.85}}))
+        self.assertEqual(changes, [("overall", "hit", exact(0.5), Decimal("0.760000")), ("numeric", "hit", exact(0.1), Decimal("0.733333"))])
+        self.assertEqual((self.held()["overall"], self.held()["types"]), ({"hit": 0.76}, {"numeric": {"hit": 0.733333}}))  # a type of 6 may lose one question
 
     def test_never_lowers_a_floor(self):
         path = self.floors(overall={"hit": 0.79})
@@ -110,6 +123,18 @@ class Ratchet(Case):
         self.assertEqual(len(ratchet(path, [entry(hit=1 / 3)] * 3)[0]), 2)
         self.assertEqual(ratchet(path, [entry(hit=1 / 3)] * 3), ([], None))
         self.assertLessEqual(exact(self.held()["overall"]["hit"]), exact(1 / 3) - Decimal("0.05"))
+
+    def test_a_small_type_may_lose_one_question(self):
+        path = self.floors(questions={"causal": 8, "numeric": 100}, types={"causal": {"hit": 0.1}, "numeric": {"hit": 0.1}})
+        runs = [{**entry(causal=causal), "questions": {"causal": 8, "numeric": 100}} for causal in (0.875, 0.75, 0.875)]
+        self.assertIsNone(ratchet(path, runs)[1])
+        self.assertEqual(self.held()["types"], {"causal": {"hit": 0.75}, "numeric": {"hit": 0.85}})
+        runs[1]["metrics"]["causal"]["hit"] = 0.625
+        self.assertIn("causal hit went from 0.625 to 0.875", ratchet(path, runs)[1])
+        thirds = [{**entry(causal=causal), "questions": {"causal": 3, "numeric": 100}} for causal in (1 / 3, 2 / 3, 2 / 3)]
+        path = self.floors(questions={"causal": 3, "numeric": 100}, types={"causal": {"hit": 0.1}})
+        self.assertEqual(ratchet(path, thirds)[1], None)
+        self.assertTrue(Verdict("causal", "hit", exact(self.held()["types"]["causal"]["hit"]), exact(1 / 3)).holds)
 
     def test_waits_for_stable_runs(self):
         path = self.floors(overall={"hit": 0.5})
@@ -128,7 +153,7 @@ class Ratchet(Case):
         self.assertFalse(path.exists())
         self.assertIsNone(ratchet(path, [entry()] * 3)[1])
         self.assertEqual(self.held(), {"golden_sha256": "abc", "k": 5, "questions": QUESTIONS, "overall": {"hit": 0.75, "mrr": 0.45, "ndcg": 0.65},
-                                       "each_type": {}, "types": {"causal": {"hit": 0.7}, "numeric": {"hit": 0.85}}})
+                                       "each_type": {}, "types": {"causal": {"hit": 0.5}, "numeric": {"hit": 0.733333}}})
         self.assertTrue(all(verdict.holds for verdict in gate(path, run())))
 
     def test_refuses_floors_of_another_golden_set(self):
@@ -158,6 +183,33 @@ class UserTests(Case):
     def test_one_test_per_floor(self):
         self.assertTrue(self.outcome(0.2).wasSuccessful())
 
+    def test_spans_with_the_chunks_of_the_index(self):
+        rows = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
+        path = self.write("spans.jsonl", "".join(json.dumps({**row, "relevant_chunks": None}) + "\n" for row in rows))
+        kinds = {"causal": 2, "factual": 1, "negative": 2, "numeric": 3, "procedural": 2}
+        floors = self.floors(golden_sha256=load_golden(path).sha256, questions=kinds, overall={"hit": 0.2}, relevance="spans")
+        tests = floor_tests(floors, lambda: evaluate(path, lambda question: ["tomatoes-2"], k=5, chunks=DOCS.parent / "chunks.jsonl"))
+        result = unittest.TestResult()
+        unittest.defaultTestLoader.loadTestsFromTestCase(tests).run(result)
+        self.assertEqual((result.testsRun, result.failures, result.errors), (1, [], []))
+
+    def broken(self, measure):
+        """The last line of every failed test where measuring fails."""
+        path = self.floors(golden_sha256=load_golden(GOLDEN).sha256, overall={"hit": 0.2, "mrr": 0.1})
+        result = unittest.TestResult()
+        unittest.defaultTestLoader.loadTestsFromTestCase(floor_tests(path, measure)).run(result)
+        self.assertEqual((result.testsRun, len(result.failures), len(result.errors)), (2, 2, 0))
+        return [text.splitlines()[-1] for _, text in result.failures]
+
+    def test_failed_searches_are_what_every_test_fails_with(self):
+        def search(question):
+            raise ConnectionError("refused")
+
+        words = "AssertionError: 10 of 10 searches failed, more than max-errors (0) allows; the first: q1: raised ConnectionError: refused"
+        self.assertEqual(self.broken(lambda: evaluate(GOLDEN, search)), [words] * 2)
+        for message in self.broken(lambda: evaluate(GOLDEN, lambda question: ["ghost"], chunks=DOCS.parent / "chunks.jsonl")):
+            self.assertIn("1 of 1 returned ids are in no chunk", message)
+
     def test_the_message_of_a_failed_one(self):
         failures = self.outcome(0.81).failures
         self.assertEqual(len(failures), 1)
@@ -175,6 +227,11 @@ class Command(Case):
         held = self.run_command("harness", "golden", "gate", "floors.json", "out", "--junit", "junit.xml")
         self.assertEqual((held.returncode, held.stderr), (0, ""))
         self.assertEqual(ElementTree.parse(self.folder / "junit.xml").getroot().get("failures"), "0")
+        swapped = self.run_command("harness", "golden", "gate", "out/records/golden.json", "floors.json", "--junit", "junit.xml")
+        self.assertEqual(swapped.returncode, 2)
+        self.assertIn("the floors come first: golden gate FLOORS.json RECORD", swapped.stderr)
+        self.assertIn("the floors come first", self.run_command("harness", "golden", "gate", "out", "floors.json").stderr)
+        self.assertEqual(ElementTree.parse(self.folder / "junit.xml").getroot().get("errors"), "1")
         floors = self.held_with_hit_one()
         worse = self.run_command("harness", "golden", "run", GOLDEN, "--docs", DOCS, "--size", 20, "--floors", "floors.json")
         self.assertEqual(worse.returncode, 1)

@@ -4,7 +4,8 @@ import shutil
 
 from harness.documents import read_documents
 from harness.golden_items import load_golden
-from tests import ROOT, TestCase
+from tests import ROOT
+from tests.in_process import TestCase
 
 GOLDEN = ROOT / "harness" / "demo" / "golden.jsonl"
 RUN = ("harness", "golden", "run", GOLDEN, "--docs", "README.md", "records", "harness/docs", "--split", "heading", "--size", 1000, "--overlap", 200,

@@ -8,7 +8,8 @@ from harness.evaluation import METRICS
 from harness.golden import parser
 from harness.golden_items import KEYS
 from harness.sweep import parser as sweep_parser
-from tests import ROOT, TestCase
+from tests import ROOT
+from tests.in_process import TestCase
 
 DOCS = ROOT / "harness" / "docs"
 
@@ -37,5 +38,5 @@ class Pages(TestCase):
         page = (DOCS / "sweep.md").read_text(encoding="utf-8")
         self.assertIsInstance(sweep_parser(), ArgumentParser)
         for action in sweep_parser()._actions:
-            for option in set(action.option_strings) - {"-h", "--help", "--docs", "--code-version"}:
+            for option in set(action.option_strings) - {"-h", "--help", "--docs"}:
                 self.assertIn(f"`{option}", page)

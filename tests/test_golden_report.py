@@ -36,10 +36,21 @@ class Report(TestCase):
         report = self.report(lambda question: near + ["tomatoes-2", "compost-2"])
         ranking = report["reranking"]
         self.assertEqual((ranking["hit"], ranking["hit_wide"]), (0.1, 0.4))
-        self.assertEqual(ranking["sentence"], "Reranking could pay: 3 of 10 questions have their first relevant chunk at rank 6 to 10, so the best"
-                                              " order of the first 10 would lift hit@5 from 0.100 to 0.400.")
-        self.assertIn("hit@5 and hit@10 are both 0.100", self.report(lambda question: ["bees-2"])["reranking"]["sentence"])
+        self.assertEqual(ranking["sentence"], "Reranking could pay: 3 of 10 questions have their first relevant chunk at rank 6 to 7, so the best"
+                                              " order of the first 7 would lift hit@5 from 0.100 to 0.400.")
+        others = ["bees-1", "compost-1", "tomatoes-1", "tomatoes-4", "ghost"]
+        self.assertIn("hit@5 and hit@6 are both 0.1", self.report(lambda question: ["bees-2", *others])["reranking"]["sentence"])
         self.assertIsNone(self.report(lambda question: ["bees-2"], k=10, depth=10)["reranking"])
+
+    def test_says_nothing_of_reranking_where_no_more_than_k_results_came(self):
+        near = ["bees-1", "bees-2", "compost-1", "tomatoes-1", "tomatoes-4", "tomatoes-5"]
+        report = self.report(lambda question, top_k=5: near[:top_k])
+        sentence = "The search gave at most 5 results, so nothing can be said about reranking; a search with a parameter named k is asked for 10."
+        self.assertEqual((report["reranking"]["sentence"], report["reranking"]["wide"]), (sentence, None))
+        self.assertIn(sentence, text_report(report))
+        failed = self.report(lambda question: None)
+        self.assertIsNone(failed["reranking"])
+        self.assertNotIn("eranking", text_report(failed) + markdown_report(failed) + html_report(failed))
 
     def test_missed_questions_with_what_came_instead(self):
         report = self.report(lambda question: ["bees-1", "bees-2", "bees-3", "compost-1", "compost-2", "compost-3"])

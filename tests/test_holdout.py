@@ -7,7 +7,8 @@ from math import sqrt
 from harness.golden_items import load_golden
 from harness.holdout import gap, note_use, split_items, welch
 from metrics import RecordError, t_95
-from tests import DATA, TestCase
+from tests import DATA
+from tests.in_process import TestCase
 
 GOLDEN, DOCS = DATA / "golden" / "golden.jsonl", DATA / "golden" / "docs.jsonl"
 

@@ -1,10 +1,12 @@
 """Identity of an index and its queries, the version of the code, the cache."""
 
 import json
+import sys
 
 from harness.identity import Cache, check_metas, code_version
 from metrics import RecordError
-from tests import DATA, TestCase
+from tests import DATA
+from tests.in_process import TestCase, as_if_alone
 
 GOLDEN, CHUNKS = DATA / "golden" / "golden.jsonl", DATA / "golden" / "chunks.jsonl"
 META = {"model": "m", "version": "1", "dimensions": 384}
@@ -42,7 +44,7 @@ class Metas(TestCase):
         result = self.run_command("harness", "golden", "run", GOLDEN, "--chunks", CHUNKS, "--index-meta", index, "--query-meta", query, "--log")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertIn('version: "1"', result.stderr)
-        self.assertFalse((self.folder / "eval_logs").exists())
+        self.assertIn('"failed"', next((self.folder / "eval_logs").glob("*.json")).read_text())
 
 
 class Caching(TestCase):
@@ -64,6 +66,24 @@ class Caching(TestCase):
         self.assertNotEqual(code_version("json"), code_version("string"))
         self.assertEqual(code_version("json"), code_version("json"))
 
+    def test_the_code_version_takes_in_what_is_imported_from_the_folder(self):
+        self.write("my_rag.py", "import json\nfrom helpers.texts import clean\ndef search(question):\n    import lazy\n")
+        self.write("helpers/__init__.py", "")
+        self.write("helpers/texts.py", "from . import deep\nfrom ..no_such import x\n")
+        for name in ("helpers/deep.py", "lazy.py", "unused.py", "broken.py"):
+            self.write(name, "x = 1\n")
+        with as_if_alone(self.folder):
+            versions = {code_version("my_rag:search")}
+            self.write("unused.py", "x = 2\n")
+            self.assertEqual({code_version("my_rag:search"), code_version("my_rag.py:search")}, versions)
+            for count, name in enumerate(("helpers/texts.py", "helpers/deep.py", "helpers/__init__.py", "lazy.py", "my_rag.py"), 2):
+                self.write(name, (self.folder / name).read_text() + "# changed\n")
+                versions.add(code_version("my_rag:search"))
+                self.assertEqual(len(versions), count, name)
+            self.write("lazy.py", "no python (")
+            self.assertNotIn(code_version("my_rag:search"), versions)
+        self.assertNotIn("my_rag", sys.modules)
+
     def test_a_run_is_taken_from_the_cache_until_anything_changes(self):
         self.write("counted.py", "import pathlib\ndef search(question):\n    with open('calls', 'a') as file: file.write('x')\n    return ['tomatoes-2']\n")
         meta = self.write("meta.json", json.dumps(META))
@@ -82,3 +102,7 @@ class Caching(TestCase):
         self.assertEqual(run()[1], 30)
         meta = self.write("meta.json", json.dumps({**META, "version": "2"}))
         self.assertEqual(run()[1], 40)
+        self.write("counted.py", "import helper\n" + (self.folder / "counted.py").read_text())
+        for number in (1, 2):
+            self.write("helper.py", f"number = {number}\n")
+            self.assertEqual(run()[1], 40 + 10 * number)

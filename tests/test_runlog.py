@@ -4,9 +4,10 @@ import json
 import threading
 from xml.etree import ElementTree
 
-from harness.runlog import add, comparable_runs, entry_lines, falls, plot, read_log
+from harness.runlog import add, comparable_runs, completed, entry_lines, failed_entry, falls, plot, read_log
 from metrics import RecordError
-from tests import DATA, TestCase
+from tests import DATA
+from tests.in_process import TestCase
 
 GOLDEN, DOCS = DATA / "golden" / "golden.jsonl", DATA / "golden" / "docs.jsonl"
 
@@ -49,6 +50,29 @@ class Log(TestCase):
         self.assertEqual(found[4]["compared_with"], found[0]["time"])
         self.assertEqual(len(comparable_runs(read_log(self.folder / "log"))), 2)
 
+    def test_a_run_that_decided_relevance_otherwise_is_not_comparable(self):
+        found = self.add(entry(relevance="spans"), entry(relevance="chunk ids", hit=0.1))
+        self.assertIn("another basis of relevance", found[1]["not_comparable"])
+        self.assertNotIn("needs_review", found[1])
+
+    def test_a_failed_run_is_shown_and_compared_with_nothing(self):
+        failed = failed_entry("golden.jsonl", "my_rag:search", "86 of 86 searches failed", "2026-03-01T11:00:00Z")
+        found = self.add(entry(), failed, entry(hit=0.7))
+        self.assertEqual(entry_lines(found[1]), ["2026-03-01T11:00:00Z  FAILED, not comparable: 86 of 86 searches failed"])
+        self.assertEqual(found[2]["compared_with"], found[0]["time"])
+        self.assertEqual(found[2]["needs_review"][0]["after"], 0.7)
+        entries = read_log(self.folder / "log")
+        self.assertEqual((len(entries), len(completed(entries))), (3, 2))
+        self.assertIn("2 runs", plot(entries))
+        self.write("log/2026-03-01.json", json.dumps({"runs": [{**failed, "failed": 7}]}))
+        with self.assertRaisesRegex(RecordError, r"runs\[0\].failed: expected text"):
+            read_log(self.folder / "log")
+
+    def test_a_fall_of_a_type_is_said_in_questions(self):
+        values = {kind: {"overall": {"hit": 0.8}, "causal": {"hit": hit, "mrr": hit}} for kind, hit in (("before", 0.75), ("after", 0.625))}
+        found = self.add(entry(questions={"causal": 8}, metrics=values["before"]), entry(questions={"causal": 8}, metrics=values["after"]))
+        self.assertEqual(entry_lines(found[1])[-1], "    causal: hit 0.750 -> 0.625 (1 of 8 questions), mrr 0.750 -> 0.625")
+
     def test_runs_at_once_are_all_kept(self):
         folder = self.folder / "log"
         threads = [threading.Thread(target=add, args=(folder, entry())) for _ in range(8)]
@@ -73,7 +97,7 @@ class Log(TestCase):
     def test_lines(self):
         lines = entry_lines(self.add(entry(), entry(hit=0.5, errors=2))[1])
         self.assertEqual(lines, ["2026-03-01T10:00:00Z  k 5  hit 0.500  mrr 0.500  ndcg 0.600  2 failed",
-                                 "  needs review, compared with the run of 2026-03-01T10:00:00Z:", "    overall: hit 0.800 -> 0.500"])
+                                 "  needs review, compared with the run of 2026-03-01T10:00:00Z:", "    overall: hit 0.800 -> 0.500 (1 of 4 questions)"])
 
 
 class Plot(TestCase):
@@ -103,6 +127,9 @@ class Command(TestCase):
         shown = self.run_command("harness", "golden", "log", "log", "--plot", "log.svg")
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
         self.assertIn("needs review", shown.stdout)
+        refused = self.run_command("harness", "golden", "log", "log", "--plot", "log.png")
+        self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+        self.assertIn("expected a file ending in .svg", refused.stderr)
         ElementTree.parse(self.folder / "log.svg")
         empty = self.run_command("harness", "golden", "log", "nowhere")
         self.assertEqual(empty.returncode, 2)

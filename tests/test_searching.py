@@ -54,7 +54,7 @@ class Results(TestCase):
         self.assertEqual(results(lambda question: [])[0], ((), (), None))
 
     def test_what_is_no_list_of_ids_is_an_error(self):
-        for value, words in ((None, "got None"), ("doc-1", "got str"), (b"x", "got bytes"), ({"a": 1}, "got dict"), ({"a"}, "got set"),
+        for value, words in ((None, "got None"), ("doc-1", "got the text"), (b"x", "got bytes"), ({"a": 1}, "got dict"), ({"a"}, "got set"),
                              (7, "got int"), ([("a", 0.5)], "rank 1"), (["a", None], "rank 2"), ([1.0], "rank 1"), ([True], "rank 1"),
                              ([{"id": "a"}], "rank 1"), ([""], "rank 1"), (["a\n"], "rank 1"), (object(), "got object")):
             found = results(lambda question, value=value: value)[0]
@@ -150,6 +150,7 @@ class Timeouts(TestCase):
 class Functions(TestCase):
     def test_a_parameter_named_k_receives_the_depth(self):
         self.assertEqual(with_depth(lambda question, k: [k], 10)("q"), [10])
+        self.assertEqual(with_depth(lambda question, k, /: [k], 10)("q"), [10])
         self.assertEqual(with_depth(lambda question: [1], 10)("q"), [1])
         self.assertEqual(with_depth("abc".count, 10)("a"), 1)
 

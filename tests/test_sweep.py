@@ -4,7 +4,8 @@ import json
 
 from harness.sweep import Setting, axes_of, parser, planned, start_of
 from metrics import RecordError
-from tests import DATA, TestCase
+from tests import DATA
+from tests.in_process import TestCase
 
 GOLDEN, DOCS = DATA / "golden" / "golden.jsonl", DATA / "golden" / "docs.jsonl"
 
@@ -27,6 +28,15 @@ def stops_in_the_third(chunks):
     if runs == 2 and pathlib.Path("stop").exists():
         raise KeyboardInterrupt
     return build_index(chunks)
+"""
+
+FIRST = """
+def first(chunks):
+    return lambda question: [chunks[0]["id"]]
+def renamed(chunks):
+    return lambda question: [chunks[0]["id"] + "-x"]
+def with_ghost(chunks):
+    return lambda question: [chunks[0]["id"], "ghost"]
 """
 
 
@@ -53,7 +63,9 @@ class Plan(TestCase):
 
 
 class Command(TestCase):
-    def sweep(self, *options, golden=GOLDEN):
+    def sweep(self, *options, golden=GOLDEN, before=None):
+        if before:
+            self.write("my_rag.py", before)
         return self.run_command("harness", "sweep", golden, "--docs", DOCS, *options)
 
     def report(self):
@@ -97,6 +109,29 @@ class Command(TestCase):
         resumed = self.report()
         self.sweep(*options, "--output", "fresh")
         self.assertEqual(json.loads((self.folder / "fresh" / "sweep.json").read_text()), resumed)
+
+    def test_measures_anew_when_something_that_the_build_imports_changed(self):
+        self.write("my_rag.py", "import stemming\n" + BUILD)
+        for number, built in ((1, 1), (1, 1), (2, 2)):
+            self.write("stemming.py", f"number = {number}\n")
+            self.assertEqual(self.sweep("--build", "my_rag:build_index").returncode, 0)
+            self.assertEqual(len((self.folder / "built").read_text()), built)
+
+    def test_says_how_much_text_the_first_k_chunks_are(self):
+        self.assertIn("characters in 1", self.sweep("--k", 1, "--split", "paragraph", "--size", 500, "--build", "my_rag:first", before=FIRST).stdout)
+        self.assertEqual(self.report()["runs"][0]["characters"], len("# Tomatoes"))
+
+    def test_ids_that_are_in_no_chunk(self):
+        result = self.sweep("--build", "my_rag:renamed", before=FIRST)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("1 of 1 returned ids are in no chunk of those with split fixed", result.stderr)
+        result = self.sweep("--build", "my_rag:with_ghost", before=FIRST)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn('warning: split fixed, normalize no, size 800, overlap 0: 1 of 2 returned ids are in no chunk', result.stderr)
+
+    def test_options_without_effect(self):
+        for options in (("--synonyms", "s.json"), ("--timeout", 3)):
+            self.assertIn(f"{options[0]}: without effect", self.sweep(*options).stderr)
 
     def test_grid_with_a_search_of_ones_own(self):
         self.write("my_rag.py", BUILD)
