@@ -124,7 +124,7 @@ def check_lengths(k, depth):
 def assess(golden, results, k, depth, index, identity):
     """The Evaluation of given results, {question id: Found}."""
     scored = [item for item in golden.items if item.answerable]
-    strangers = unknown_ids(results, index)
+    strangers = unknown_ids(results, index)  # first: no other problem matters then
     relevances = {item.id: index.relevance(item) for item in golden.items if item.id in results or item.answerable}
     if index.chunks and not any(relevances[item.id].chunks for item in scored):
         raise RecordError(f"{golden.name}: no question has a relevant chunk in this index; is it the index of these documents?")
@@ -145,7 +145,8 @@ def assess(golden, results, k, depth, index, identity):
     return Evaluation(golden, k, depth, values_at(block, k, depth),
                       {kind: {"n": part["queries"], **values_at(part, k, depth)} for kind, part in block["types"].items()},
                       rows, others, attainable, panel, record, summary,
-                      [*golden.warnings, *strangers, *spelling_warnings(scored, results, relevances)],
+                      [*golden.warnings, *strangers,
+                       *(spelling_warnings(scored, results, relevances) or nothing_found(results, relevances, index))],
                       by, [sentence for sentence in [unused(golden, index)] if sentence])
 
 
@@ -165,6 +166,19 @@ def unknown_ids(results, index):
         raise RecordError(f"{sentence}; ids there are such as {', '.join(map(plain, list(index.chunks)[:3]))};"
                           " expected the chunks of the index that is searched")
     return [f"{sentence}; they count as not relevant"]
+
+
+def nothing_found(results, relevances, index):
+    """A warning when results came and none is relevant to any question: their ids may be those of another index.
+
+    Where the chunks of the index are known, unknown_ids says it better.
+    """
+    returned = list(dict.fromkeys(name for found in results.values() for name in found.ids))
+    relevant = list(dict.fromkeys(name for relevance in relevances.values() for name in relevance.chunks))
+    if index.chunks or not returned or not set(returned).isdisjoint(relevant):
+        return []
+    return [f"none of {len(returned):,} returned ids is a relevant chunk of any question; returned are such as"
+            f" {', '.join(map(plain, returned[:3]))}, relevant such as {', '.join(map(plain, relevant[:3]))}: are they of one index?"]
 
 
 def panel_value(items, results, relevances, k, depth, identity):

@@ -259,7 +259,8 @@ def span_needs(items):
     bare = [item for item in items if item.answerable and not item.chunks]
     if not bare:
         return []
-    return [f"{bare[0].place}: relevant_spans: here and in {len(bare) - 1} other questions, the chunks of the index are needed to"
+    others = f" and in {len(bare) - 1} other question{'s' * (len(bare) > 2)}" if len(bare) > 1 else ""
+    return [f"{bare[0].place}: relevant_spans: here{others}, the chunks of the index are needed to"
             " find those that hold them: --chunks FILE.jsonl (chunks= in Python) with id, doc, start and end of each, or with id,"
             " doc and text, and --docs (docs=)"]
 

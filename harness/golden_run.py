@@ -10,7 +10,7 @@ from harness.documents import as_id, plain, read_chunks, read_documents
 from harness.evaluation import check_lengths, depth_for, evaluate_made
 from harness.files import canonical_hash, read_jsonl
 from harness.golden_items import golden_set, load_golden, span_needs
-from harness.golden_report import against, report_of
+from harness.golden_report import against, floor_lines, report_of
 from harness.holdout import LEDGER, note_holdout
 from harness.identity import Cache, check_metas, code_version
 from harness.locks import make_folder
@@ -273,6 +273,8 @@ def publish(arguments, evaluation, configuration, report, out):
     report["floors"] = [] if why else gated(arguments, evaluation)
     write_reports(arguments, evaluation, report)
     show(arguments.format, report, out)
+    if arguments.format == "json" and report["floors"]:
+        print("\n".join(floor_lines(report["floors"])), file=sys.stderr)
     if why:
         raise RecordError(why)
     if arguments.log:

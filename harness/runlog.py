@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from harness.evaluation import METRICS
 from harness.gate import exact
+from harness.golden_report import one_line
 from harness.locks import locked, make_folder
 from metrics import RecordError, dump_json, quote, read_json, write_whole
 
@@ -159,7 +160,7 @@ def falls(before, after):
 def entry_lines(entry):
     """A run of the log as lines of text."""
     if "failed" in entry:
-        return [f"{entry['time']}  FAILED, not comparable: {entry['failed']}"]
+        return [f"{entry['time']}  FAILED, not comparable: {one_line(entry['failed'])}"]
     values = entry["metrics"]["overall"]
     numbers = "  ".join(f"{name} {values[name]:.3f}" for name in ("hit", "mrr", "ndcg") if values.get(name) is not None)
     lines = [f"{entry['time']}  k {entry['k']}  {numbers}" + (f"  {entry['errors']} failed" if entry["errors"] else "")]

@@ -167,6 +167,13 @@ class Evaluating(Case):
         with self.assertRaisesRegex(RecordError, r'2 of 3 returned ids are in no chunk of chunks \("a", "b"\); ids there are such as "tomatoes-1"'):
             evaluate(GOLDEN, lambda question: ["tomatoes-2", "a", "b"], chunks=CHUNKS)
         self.assertEqual(evaluate(GOLDEN, lambda question: ["tomatoes-2", "a", "b"]).warnings, [])  # nobody knows the chunks
+        self.assertEqual(evaluate(GOLDEN, lambda question: ["tomatoes-2", "a"], chunks=CHUNKS).metrics["hit"], 0.2)  # half of them
+
+    def test_results_of_which_none_is_relevant_to_anything_are_named(self):
+        warnings = evaluate(GOLDEN, lambda question: ["a", "b"]).warnings
+        self.assertEqual(warnings, ['none of 2 returned ids is a relevant chunk of any question; returned are such as "a", "b", relevant such as'
+                                    ' "tomatoes-2", "tomatoes-3", "tomatoes-5": are they of one index?'])
+        self.assertEqual(evaluate(GOLDEN, lambda question: ["a", "bees-2"]).warnings, [])
 
     def test_says_what_decided_what_is_relevant(self):
         placeless = self.write("placeless.jsonl", "".join(json.dumps({"id": name}) + "\n" for name in read_chunks(CHUNKS)))
@@ -360,6 +367,7 @@ class Command(TestCase):
             self.assertIn("hit dropped to 0.", text, name)
             self.assertIn("my" if name == "md" else "my_rag:search", text, name)
         self.assertIn("1 of 2 floors hold", result.stdout)
+        self.assertIn("FAIL hit dropped to 0.", self.golden(*run, "--search", "my_rag:search", "--format", "json").stderr)
         failed = self.golden(*run, "--search", "my_rag:broken", "--log")
         self.assertEqual(failed.returncode, 2)
         suite = ElementTree.parse(self.folder / "junit.xml").getroot()

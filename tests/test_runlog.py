@@ -61,6 +61,7 @@ class Log(TestCase):
         self.assertEqual(entry_lines(found[1]), ["2026-03-01T11:00:00Z  FAILED, not comparable: 86 of 86 searches failed"])
         self.assertEqual(found[2]["compared_with"], found[0]["time"])
         self.assertEqual(found[2]["needs_review"][0]["after"], 0.7)
+        self.assertNotIn("\x1b", entry_lines({**failed, "failed": "bad\x1b[31m\nword"})[0])
         entries = read_log(self.folder / "log")
         self.assertEqual((len(entries), len(completed(entries))), (3, 2))
         self.assertIn("2 runs", plot(entries))
