@@ -8,6 +8,7 @@ language that writes no spaces is not cut into words.
 import re
 from collections import Counter
 from heapq import nsmallest
+from itertools import chain
 from math import log
 
 WORD = re.compile(r"\w+")
@@ -30,17 +31,13 @@ class BM25:
         counts = [Counter(words(text)) for text in texts.values()]
         lengths = [count.total() for count in counts]
         mean = sum(lengths) / (len(lengths) or 1) or 1
-        postings = {}
+        rarity = {word: log(1 + (len(self.ids) - texts_with + 0.5) / (texts_with + 0.5))  # the inverse document frequency
+                  for word, texts_with in Counter(chain.from_iterable(counts)).items()}
+        self.postings = {word: [] for word in rarity}
         for place, (count, length) in enumerate(zip(counts, lengths)):
             norm = k1 * (1 - b + b * length / mean)
             for word, times in count.items():
-                postings.setdefault(word, []).append((place, times * (k1 + 1) / (times + norm)))
-        self.postings = {word: self._weighted(found) for word, found in postings.items()}
-
-    def _weighted(self, found):
-        """A word's postings with its inverse document frequency multiplied in."""
-        idf = log(1 + (len(self.ids) - len(found) + 0.5) / (len(found) + 0.5))
-        return [(place, weight * idf) for place, weight in found]
+                self.postings[word].append((place, times * (k1 + 1) / (times + norm) * rarity[word]))
 
     def search(self, question, k=10):
         """The ids of the k best texts, best first; equal scores in index order. A text without any of the words is no result."""
