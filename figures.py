@@ -15,6 +15,9 @@ Which figures a record gets follows from the shape of its blocks (see choose), s
     draw_models     any other panel                    every model and its change
     draw_scores     a public table of many models      models by data sets
     draw_types      a panel with query types           query types by measure
+
+Words such as "leads", "better" or "clearly" are said where Holm's adjusted p is below 0.05 (see claim); where only the unadjusted
+interval leaves out 0, it is "higher" or "lower". A figure over 40 KB is drawn in parts: NAME.part-1.svg, NAME.part-2.svg.
 """
 
 import math
@@ -25,8 +28,8 @@ from typing import NamedTuple
 
 import metrics
 from metrics import TITLES, RecordError
-from svg_figures import (CHANGED, NEUTRAL, SERIES, UNCHANGED, WORSENED, Figure, Scale, change, count, label, missing, plain, push,
-                         round_axis, score, spaced, text_width, tick_decimals)
+from svg_figures import (CHANGED, NEUTRAL, SERIES, UNCHANGED, WORSENED, Figure, Scale, change, count, distinct, label, missing, plain,
+                         push, round_axis, score, spaced, text_width, tick_decimals)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MAIN = "ndcg"  # the measure that titles speak of
@@ -34,6 +37,8 @@ DEPTH_METRICS = ("hit", "recall", "precision", "ndcg")
 KEPT = 0.99  # the share of the full width's score that counts as keeping it
 UNMEASURED = "not measured"
 SMALLEST = 1e-12  # summaries have no more decimals
+ADJUSTED = 0.05  # the Holm-adjusted p below which a difference is claimed in words
+BUDGET = 40 * 1024  # bytes of a figure
 
 
 class Source(NamedTuple):
@@ -44,6 +49,7 @@ class Source(NamedTuple):
     summary: dict  # what metrics.py makes of it
     widths: dict  # {model: embedding width} where the models are widths, else {}
     pair: tuple | None  # (base, candidate)
+    part: tuple = (0, 1)  # which part of how many, where one figure does not hold all rows, columns or panels
 
 
 # ---- which figures ---------------------------------------------------------------------------------------------------
@@ -51,13 +57,11 @@ class Source(NamedTuple):
 def plan(record):
     """[(Source, draw), …] for every figure that a record gets."""
     stem = record.name.removesuffix(".json")
-    known = {model: identity for panel in record.blocks.values() if isinstance(panel, metrics.Panel)
-             for model, identity in panel.models.items()}
     figures = []
     for place, block in record.blocks.items():
         if isinstance(block, metrics.Checks):
             continue
-        widths = widths_of({model: known.get(model) or {} for model in block.models})
+        widths = widths_of(identities(record, block))
         chosen = choose(block, widths)
         if any(draw is draw_steps for _, draw, _ in chosen):
             block = with_steps(block)
@@ -65,6 +69,22 @@ def plan(record):
         name = ".".join(map(file_part, [stem, *filter(None, place.split("."))]))
         figures += [(Source(name + suffix, block, summary, widths, pair), draw) for suffix, draw, pair in chosen]
     return figures
+
+
+def identities(record, block):
+    """{model: identity} of a block's models: a panel's own, and for a table those of the panels beside it that agree on a model.
+
+    A panel of the very models of the table comes first.
+    """
+    if isinstance(block, metrics.Panel):
+        return block.models
+    panels = [panel.models for panel in record.blocks.values() if isinstance(panel, metrics.Panel)]
+    panels = [models for models in panels if set(models) == set(block.models)] or panels
+    known = {}
+    for model in block.models:
+        said = [models[model] for models in panels if model in models]
+        known[model] = said[0] if said and all(identity == said[0] for identity in said) else {}
+    return known
 
 
 def choose(block, widths):
@@ -97,11 +117,12 @@ def each_pair(draw, pairs):
 
 
 def is_chain(models, pairs):
-    """Whether each model is one step from the one before: three that are compared otherwise than all with the first, or up to
-    five whose every step is compared."""
-    if len(models) == 3:
-        return bool(pairs) and pairs != tuple((models[0], model) for model in models[1:])
-    return 3 < len(models) <= 5 and all(step in pairs for step in zip(models, models[1:]))
+    """Whether each of three to five models is one step from the one before: every step is compared, or of three models the
+    first and the second with the last."""
+    if not 3 <= len(models) <= 5:
+        return False
+    ends = {(models[0], models[-1]), (models[1], models[-1])}
+    return set(pairs) >= set(zip(models, models[1:])) or len(models) == 3 and set(pairs) == ends
 
 
 def with_steps(panel):
@@ -114,16 +135,20 @@ def with_steps(panel):
 def widths_of(models):
     """{model: embedding width} of a {model: identity} that is one model at several widths, else {}.
 
-    That is: names that are numbers (384, d384, 384d), or three or more models, or two of one name, whose `dimensions` all differ.
+    That is: keys that are numbers (384, d384, 384d), or one and the same `name` with `dimensions` that differ. Models whose names
+    are known to differ are never widths of one.
     """
+    names = [identity.get("name") for identity in models.values()]
+    alike = len(set(map(str, names))) == 1
+    if not alike and None not in names:
+        return {}
     named = {model: re.fullmatch(r"(?:d|dim)?[-_ ]?(\d{1,7})[-_ ]?(?:d|dim)?", model) for model in models}
     if all(named.values()):
         found = {model: int(match[1]) for model, match in named.items()}
-    else:
+    elif alike and names[0]:
         found = {model: identity.get("dimensions") for model, identity in models.items()}
-        alike = len({str(identity.get("name")) for identity in models.values()}) == 1
-        if not alike and len(models) < 3:
-            return {}
+    else:
+        return {}
     distinct = len(set(map(str, found.values()))) == len(found) > 1
     return found if distinct and all(type(width) is int and width > 0 for width in found.values()) else {}
 
@@ -170,8 +195,14 @@ def verdict(entry):
     return (entry["low"] > 0) - (entry["high"] < 0)
 
 
+def claim(entry):
+    """How much may be said of a change: its verdict, as 2 or -2 where Holm's adjusted p is below 0.05 as well."""
+    known, adjusted = verdict(entry), (entry or {}).get("p_holm")
+    return known * 2 if known and not missing(adjusted) and adjusted < ADJUSTED else known
+
+
 def colour_of(entry):
-    """The series that a change is drawn in: better, worse, neither for certain, or without an interval."""
+    """The series that a change is drawn in, by its interval: above 0, below 0, around 0, or without an interval."""
     return {1: CHANGED, -1: WORSENED, 0: UNCHANGED}.get(verdict(entry), NEUTRAL)
 
 
@@ -189,16 +220,20 @@ def have_intervals(entries):
     return any(entry and not missing(entry["low"]) for entry in entries)
 
 
-def interval_note(entries, words):
-    """These words of a footnote on intervals; where there are none, that."""
-    return words if have_intervals(entries) else "There is no interval: fewer than two queries count."
+def interval_note(entries, words, claims=""):
+    """These words of a footnote on intervals, and the rule that claims follow; where there are no intervals, that."""
+    if not have_intervals(entries):
+        return "There is no interval: fewer than two queries count."
+    rule = f" Intervals and their colours are unadjusted; {claims} a Holm-adjusted p below {ADJUSTED}."
+    return words + rule * bool(claims)
 
 
 def limits(entries):
     """The lowest and the highest of 0, the differences and the interval ends; 0.002 apart at least, since less is not shown."""
     values = [entry[key] for entry in entries if entry for key in ("difference", "low", "high") if not missing(entry[key])]
     low, high = min([0, *values]), max([0, *values])
-    return (low, high) if high - low >= 0.002 else (-0.001, 0.001)
+    more = max(0, 0.001 - (high - low) / 2)
+    return low - more, high + more
 
 
 def useful(panel):
@@ -249,6 +284,22 @@ def name_in_title(model):
     return label(model, 250, 18, True)
 
 
+def names_in_title(pair):
+    """The names of two models as a title has room for them, never the same."""
+    return distinct(pair, 250, 18, True)
+
+
+def part_of(source, items):
+    """The items that this part of a figure shows."""
+    items, (at, of) = list(items), source.part
+    return items[len(items) * at // of:len(items) * (at + 1) // of]
+
+
+def part_note(source):
+    """The end of a subtitle that says which part this is, where there are several."""
+    return f" Part {source.part[0] + 1} of {source.part[1]}." if source.part[1] > 1 else ""
+
+
 def in_two_columns(figure, items, height):
     """(x, y, item) for panels of one height side by side, with the figure's y moved below them."""
     top = figure.y
@@ -257,18 +308,23 @@ def in_two_columns(figure, items, height):
         yield figure.left + 370 * (at % 2), top + height * (at // 2), item
 
 
+LEADS = {2: "leads", 1: "higher, unadjusted", 0: "no clear difference", -1: "lower, unadjusted", -2: "trails"}
+
+
 def pair_title(source):
-    """Who leads whom, by the headline measure and its interval."""
+    """Who leads whom, by the headline measure."""
     if not source.pair:
         return f"{' and '.join(map(name_in_title, source.block.models))} over retrieval depth"
-    base, candidate = map(name_in_title, source.pair)
+    base, candidate = names_in_title(source.pair)
     k = headline(source.block.cutoffs)
     before, after = (score(value_of(source.summary["models"][model], MAIN, k)) for model in source.pair)
     scores = f"{metrics.label(MAIN, k)} {before}\u00a0\u2192\u00a0{after}"
-    known = verdict(value_of(comparison(source.summary, source.pair), MAIN, k))
+    known = claim(value_of(comparison(source.summary, source.pair), MAIN, k))
     if known == 0:
         return f"No clear difference: {candidate} against {base}, {scores}"
-    return f"{candidate} {'against' if known is None else 'leads' if known > 0 else 'trails'} {base}: {scores}"
+    if known in (None, 1, -1):
+        return f"{candidate} against {base}: {scores}{f' ({LEADS[known]})' if known else ''}"
+    return f"{candidate} {LEADS[known]} {base}: {scores}"
 
 
 def signed(values):
@@ -303,14 +359,28 @@ def draw_depth(source):
     strip = limits(entry for own in entries.values() for entry in own)
     for x, y, metric in in_two_columns(figure, DEPTH_METRICS, 280 if compared else 186):
         across = Scale(panel.cutoffs[0], panel.cutoffs[-1], x + 46, x + 286, log=True)
-        depth_panel(figure, x, y, source, metric, series, across)
+        drawn = drawn_depths(panel.cutoffs, across)
+        depth_panel(figure, x, y, source, metric, series, across, drawn)
         if compared:
-            difference_strip(figure, x, y + 163, across, list(zip(panel.cutoffs, entries[metric])), strip)
+            own = [(k, entry) for k, entry in zip(panel.cutoffs, entries[metric]) if k in drawn]
+            difference_strip(figure, x, y + 163, across, own, strip, headline(panel.cutoffs))
         figure.x_axis(across, landmarks(panel.cutoffs), y + (242 if compared else 142),
                       lambda k: f"k = {k:,}" if k == panel.cutoffs[0] else f"{k:,}")
     figure.y -= 6 if compared else 10
     figure.paragraph(" ".join(depth_notes(summary, models, entries if compared else {})))
     return figure.svg(depth_description(source, models, compared))
+
+
+def drawn_depths(cutoffs, across):
+    """The cutoffs that lines run through: all of fifty, else one every 3 pixels, and those that are marked or in the headline."""
+    if len(cutoffs) <= 50:
+        return set(cutoffs)
+    drawn, free = {*landmarks(cutoffs), headline(cutoffs)}, -math.inf
+    for k in cutoffs:
+        if across(k) >= free:
+            drawn.add(k)
+            free = across(k) + 3
+    return drawn
 
 
 def depth_queries(summary, panel):
@@ -322,34 +392,34 @@ def depth_queries(summary, panel):
 
 def depth_title(source, compared):
     """ "X leads Y at every depth" where all four measures say so clearly, else the headline measure and where it is otherwise."""
-    known = {verdict(value_of(compared, metric, k)) for metric in DEPTH_METRICS for k in source.block.cutoffs}
-    if known not in ({1}, {-1}):
+    known = {claim(value_of(compared, metric, k)) for metric in DEPTH_METRICS for k in source.block.cutoffs}
+    if known not in ({2}, {-2}):
         return pair_title(source) + depth_exceptions(source, compared)
-    base, candidate = map(name_in_title, source.pair)
-    return f"{candidate} {'leads' if known == {1} else 'trails'} {base} at every depth"
+    base, candidate = names_in_title(source.pair)
+    return f"{candidate} {LEADS[known.pop()]} {base} at every depth"
 
 
 def depth_exceptions(source, compared):
-    """What a title that claims a lead must add: the depths where the main measure's interval includes 0 or says the opposite."""
+    """What a title that says which is higher must add: the depths where it is otherwise for the main measure."""
     cutoffs = source.block.cutoffs
-    found = {k: verdict(value_of(compared, MAIN, k)) for k in cutoffs}
-    claimed, said = found[headline(cutoffs)], ""
-    if claimed:
-        for known, words in ((0, "no clear difference"), (-claimed, "trails" if claimed > 0 else "leads")):
-            where = [k for k in cutoffs if found[k] == known]
-            said += f"; at {depths(where, cutoffs)} {words}" if where else ""
-    return said
+    found = {k: claim(value_of(compared, MAIN, k)) for k in cutoffs}
+    said = found[headline(cutoffs)]
+    if not said:
+        return ""
+    others = {known: [k for k in cutoffs if found[k] == known] for known in sorted(LEADS, reverse=said > 0) if known != said}
+    return "".join(f"; at {depths(where, cutoffs)} {LEADS[known]}" for known, where in others.items() if where)
 
 
 def depth_notes(summary, models, entries):
     """The footnote: what the difference is, and where not all queries count."""
     if entries:
         yield f"Difference is {label(models[1], 200)} minus {label(models[0], 200)}, on one scale in all panels."
-        yield interval_note((entry for own in entries.values() for entry in own), "Band: its paired 95% interval over queries.")
+        yield interval_note((entry for own in entries.values() for entry in own), "Band: its paired 95% interval over queries.",
+                            '"leads" and "trails" need')
     yield eligible_note(summary)
 
 
-def depth_panel(figure, x, y, source, metric, series, across):
+def depth_panel(figure, x, y, source, metric, series, across, drawn):
     """One measure: its headline values, and a line over depth for each model."""
     cutoffs, k = source.block.cutoffs, headline(source.block.cutoffs)
     down = Scale(0, 1, y + 142, y + 30)
@@ -363,8 +433,8 @@ def depth_panel(figure, x, y, source, metric, series, across):
     figure.runs(across.end, y + 12, heading, anchor="end")
     figure.y_axis(down, [0, 0.5, 1], across.start, across.end, baseline=0)
     for model, style in series.items():
-        points = [(across(k), None if missing(value) else down(value)) for k, value in zip(cutoffs, values[model])]
-        draw_line(figure, points, style, [k in landmarks(cutoffs) for k in cutoffs])
+        points = [(across(k), None if missing(value) else down(value)) for k, value in zip(cutoffs, values[model]) if k in drawn]
+        draw_line(figure, points, style, [k in landmarks(cutoffs) for k in cutoffs if k in drawn])
     ends = [(style, values[model][-1]) for model, style in series.items() if not missing(values[model][-1])]
     for (style, value), place in zip(ends, push([down(value) for _, value in ends], down.end, down.start + 4)):
         figure.level(across.end + 9, place, score(value), style.role, bold=True)
@@ -378,11 +448,10 @@ def draw_line(figure, points, style, marked):
             figure.mark(*point, style, small=True)
 
 
-def difference_strip(figure, x, y, across, entries, strip):
+def difference_strip(figure, x, y, across, entries, strip, main):
     """The difference over depth as a line in the band of its interval, its heading's baseline at y; one scale in all panels."""
     down = Scale(*strip, y + (79 if strip[0] == 0 else 75), y + 15)
     values = down.ticks(20)
-    main = headline([k for k, _ in entries])
     entry = dict(entries)[main]
     figure.runs(x, y, [("Difference", "ink", True), ("\u00a0in score (0 to 1)", "muted", False)])
     value = f"\u00a0{change(entry['difference'])}"
@@ -433,24 +502,25 @@ def draw_datasets(source):
     base, candidate = source.pair
     averaged = summary["average"]["datasets"]
     partly = beyond_average(table, summary, source.pair) if len(averaged) > 1 else {}
-    rows = []
+    rows, names = [], dataset_labels(summary)
     for name, block in summary["datasets"].items():
         means = block["means"]
-        absent = " and ".join(label(model, 100) for model in source.pair if model not in means)
+        absent = " and ".join(called for model, called in zip(source.pair, distinct(source.pair, 100)) if model not in means)
         marked = bool(partly and name in averaged)
-        rows.append(Row(dataset_label(name, block) + " *" * marked, means.get(base), means.get(candidate),
+        rows.append(Row(names[name] + " *" * marked, means.get(base), means.get(candidate),
                         comparison(block, source.pair), f"{absent} {UNMEASURED}" if absent else ""))
     rows.sort(key=lambda row: (row.entry is None, -row.entry["difference"] if row.entry else 0, row.label))
     measured = [row.entry for row in rows]
     if len(averaged) > 1:
         rows.append(average_row(summary["average"], source.pair, bool(partly)))
-    figure = Figure(source.name, datasets_title(source, rows), datasets_subtitle(table))
+    figure = Figure(source.name, datasets_title(source, rows), datasets_subtitle(table) + part_note(source))
     figure.key(zip(SERIES, source.pair))
-    draw_rows(figure, rows, label(table.measure, 200))
-    figure.paragraph(f"Change is {label(candidate, 200)} minus {label(base, 200)}. " + interval_note(
-        measured, f"Lines are paired 95% intervals over queries{' (the average has none)' if rows[-1].total else ''}: "
-                  "grey where they include 0, an orange diamond where they lie below.") + average_note(partly))
-    return figure.svg(rows_description(rows, base, candidate) + average_note(partly))
+    drawn = part_of(source, rows)
+    draw_rows(figure, drawn, label(table.measure, 200), rows)
+    figure.paragraph("Change is {1} minus {0}. ".format(*distinct(source.pair, 200)) + interval_note(
+        measured, f"Lines are paired 95% intervals over queries{' (the average has none)' if drawn[-1].total else ''}: "
+                  "grey where they include 0, an orange diamond where they lie below.", '"clearly" needs') + average_note(partly))
+    return figure.svg(rows_description(drawn, base, candidate) + average_note(partly))
 
 
 def average_row(average, pair, marked):
@@ -476,9 +546,10 @@ def average_note(partly):
             f"{'; '.join(why[:3])}{'; and so on' * (len(why) > 3)}.")
 
 
-def dataset_label(name, block):
-    """A data set's name with its number of queries."""
-    return f"{label(name, 140, 13)} ({block['queries']:,})"
+def dataset_labels(summary):
+    """{data set: its name with its number of queries}, as rows have room for it."""
+    blocks = summary["datasets"]
+    return {name: f"{called} ({blocks[name]['queries']:,})" for name, called in zip(blocks, distinct(blocks, 140, 13))}
 
 
 def datasets_subtitle(table):
@@ -490,27 +561,31 @@ def draw_scores_of_one(source):
     """A public table of one model."""
     table, summary = source.block, source.summary
     model = table.models[0]
-    rows = [(dataset_label(name, block), block["means"].get(model)) for name, block in summary["datasets"].items()]
+    names = dataset_labels(summary)
+    rows = [(names[name], block["means"].get(model)) for name, block in summary["datasets"].items()]
     rows.sort(key=lambda row: (missing(row[1]), -(row[1] or 0), row[0]))
-    figure = Figure(source.name, f"{name_in_title(model)} on {count(len(rows), 'data set')}", datasets_subtitle(table))
+    figure = Figure(source.name, f"{name_in_title(model)} on {count(len(rows), 'data set')}",
+                    datasets_subtitle(table) + part_note(source))
     figure.y += 8
+    rows = part_of(source, rows)
     figure.bars(rows)
     return figure.svg(" ".join(f"{name}: {score(value)}." for name, value in rows))
 
 
 def datasets_title(source, rows):
-    """On how many data sets the candidate is clearly ahead, and on how many clearly behind."""
-    rows = [row for row in rows if not row.total]
-    base, candidate = map(name_in_title, source.pair)
-    known = [verdict(row.entry) for row in rows if row.entry]
-    ahead, behind, of = known.count(1), known.count(-1), count(len(known), "data set")
+    """On how many data sets the candidate is clearly ahead or behind, and on how many only by unadjusted intervals."""
+    base, candidate = names_in_title(source.pair)
+    known = [claim(row.entry) for row in rows if row.entry and not row.total]
+    ahead, behind, of = known.count(2), known.count(-2), count(len(known), "data set")
+    weak = " and ".join(f"{word} on {known.count(value)}" for value, word in ((1, "higher"), (-1, "lower")) if value in known)
+    weak += " (unadjusted)" * bool(weak)
     if set(known) <= {None}:
         return f"{candidate} against {base} on {of}"
-    if ahead and behind:
-        return f"{candidate} is clearly ahead of {base} on {ahead} of {of}, clearly behind on {behind}"
     if ahead or behind:
-        return f"{candidate} is clearly {'ahead of' if ahead else 'behind'} {base} on {ahead or behind} of {of}"
-    return f"{candidate} against {base}: no clear difference on {of}"
+        both = f", clearly behind on {behind}" if ahead and behind else ""
+        title = f"{candidate} is clearly {'ahead of' if ahead else 'behind'} {base} on {ahead or behind} of {of}{both}"
+        return f"{title}, {weak}" if weak else title
+    return f"{candidate} against {base} on {of}: {weak}" if weak else f"{candidate} against {base}: no clear difference on {of}"
 
 
 def draw_models(source):
@@ -523,27 +598,30 @@ def draw_models(source):
         based.setdefault(candidate, base)
     changes = {pair: value_of(comparison(summary, pair), MAIN, k) for pair in ((base, model) for model, base in based.items())}
     figure = Figure(source.name, models_title(values, name, changes) or f"{name} of {len(values)} models",
-                    f"{name} over {queries(summary, k)}. {useful(panel)}")
+                    f"{name} over {queries(summary, k)}. {useful(panel)}{part_note(source)}")
     if not based:
         figure.y += 8
-        figure.bars([(label(model, 200, 13), value) for model, value in values.items()])
+        rows = part_of(source, zip(distinct(values, 200, 13), values.values()))
+        figure.bars(rows)
         figure.paragraph("No model is compared with another, so that no interval says how sure their order is.")
-        return figure.svg(" ".join(f"{plain(model)}: {score(value)}." for model, value in values.items()))
+        return figure.svg(" ".join(f"{model}: {score(value)}." for model, value in rows))
     one_base = len(set(based.values())) == 1
+    alone, left, right = (dict(zip(values, distinct(values, width, 13))) for width in (200, 110, 70))
     rows = []
     for model, value in values.items():
         entry = changes.get((based.get(model), model))
-        compared = not one_base and model in based
-        named = f"{label(model, 110, 13)} vs {label(based[model], 70, 13)}" if compared else label(model, 200, 13)
+        named = f"{left[model]} vs {right[based[model]]}" if not one_base and model in based else alone[model]
         rows.append(Row(named, *((None, value) if model in based else (value, None)), entry))
-    figure.key([(SERIES[0], panel.comparisons[0][0]), (SERIES[1], "compared with it")] if one_base else
-               [(SERIES[0], "only compared against"), (SERIES[1], "compared")])
-    draw_rows(figure, rows, name)
+    rest = "" if len(values) == len(based) + 1 else ", or not compared with it"
+    figure.key([(SERIES[0], label(panel.comparisons[0][0], 300) + rest), (SERIES[1], "compared with it")] if one_base else
+               [(SERIES[0], "compared with none"), (SERIES[1], "compared")])
+    drawn = part_of(source, rows)
+    draw_rows(figure, drawn, name, rows)
     against = f"against {label(panel.comparisons[0][0], 250)}" if one_base else "against the model after vs"
     figure.paragraph(f"Change is {against}. " + interval_note(
         changes.values(), "Lines are paired 95% intervals over queries: grey where they include 0, an orange diamond where they "
-                          "lie below."))
-    return figure.svg(rows_description(rows, None, None))
+                          "lie below.", "a clear difference needs"))
+    return figure.svg(rows_description(drawn, None, None))
 
 
 def models_title(values, name, changes=None):
@@ -556,9 +634,9 @@ def models_title(values, name, changes=None):
         return None
     best = next(model for model, value in values.items() if value == max(known))
     title = f"{name_in_title(best)} has the highest {name} of {len(values)} models"
-    others = {base if model == best else model: verdict(entry) for (base, model), entry in (changes or {}).items()
+    others = {base if model == best else model: claim(entry) for (base, model), entry in (changes or {}).items()
               if best in (base, model)}
-    unclear = [model for model, known in others.items() if not known]
+    unclear = [model for model, known in others.items() if known not in (2, -2)]
     if changes and not others:
         return f"{title}, but is not compared"
     if not unclear:
@@ -569,15 +647,15 @@ def models_title(values, name, changes=None):
     return f"{title}, no clear difference to {whom}"
 
 
-def draw_rows(figure, rows, measure):
-    """The rows: names, scores as ring and dot with their values, and changes with their intervals."""
+def draw_rows(figure, rows, measure, every):
+    """The rows: names, scores as ring and dot with their values, and changes with their intervals; on the scales of every row."""
     names = figure.left + min(215, max(text_width(row.label, 13, row.total) for row in rows))
-    values = [value for row in rows for value in (row.base, row.candidate) if not missing(value)]
+    values = [value for row in every for value in (row.base, row.candidate) if not missing(value)]
     low, high = min(values, default=0), max(values, default=1)
     if high - low < 0.02:
         low, high = max(0, low - 0.02), min(1, high + 0.02)
     left, left_values = round_axis(low, high, names + 66, 428)
-    right, right_values = round_axis(*limits(row.entry for row in rows), 500, 664)
+    right, right_values = round_axis(*limits(row.entry for row in every), 500, 664)
     figure.y += 6
     figure.text(left.start, figure.y + 10, measure, "ink", bold=True)
     figure.text(right.start, figure.y + 10, "Change", "ink", bold=True)
@@ -655,12 +733,14 @@ def draw_widths(source):
         title = widths_title(panels[0].name, widths, panels[0].values)
         subtitle = (f"Score at embedding width (log scale){over_queries(source.summary, headline(source.block.cutoffs))}. "
                     f"{useful(source.block)}")
-    figure = Figure(source.name, title, subtitle)
+    figure = Figure(source.name, title, subtitle + part_note(source))
     figure.y += 10
+    notes = " ".join(width_notes(panels, widths, is_table))
+    panels = part_of(source, panels)
     for x, y, panel in in_two_columns(figure, panels, 206):
         width_panel(figure, x, y, panel, widths, top)
     figure.y -= 4
-    figure.paragraph(" ".join(width_notes(panels, widths, is_table)))
+    figure.paragraph(notes)
     return figure.svg(" ".join(f"{panel.name}: " + ", ".join(
         f"{score(value)} at {width:,}" for width, value in zip(widths, panel.values)) + "." for panel in panels))
 
@@ -692,10 +772,11 @@ def table_width_panels(source, order):
     if len(average["datasets"]) > 1:
         values = [average["means"][model] for model in order]
         panels.append(WidthPanel(f"Average of {len(average['datasets'])} sets", values, [(None, None)] * len(order)))
-    for name, block in source.summary["datasets"].items():
+    blocks = source.summary["datasets"]
+    for name, block in zip(distinct(blocks, 90, 14, True), blocks.values()):
         values = [block["means"].get(model) for model in order]
         band = width_band(block, order, values[-1], lambda found: found)
-        panels.append(WidthPanel(f"{label(name, 90, 14, True)} ({block['queries']:,})", values, band))
+        panels.append(WidthPanel(f"{name} ({block['queries']:,})", values, band))
     return panels
 
 
@@ -789,14 +870,14 @@ def draw_steps(source):
     figure.x_axis(across, values, bottom, signed(values), figure.y)
     for row in rows:
         figure.line(figure.left, figure.y, figure.right, figure.y)
-        steps_row(figure, row, figure.y + height / 2, across, numbers, names, models[1:])
+        steps_row(figure, row, figure.y + height / 2, across, numbers, names, distinct(models, 116)[1:])
         figure.y += height
     figure.line(across(0), bottom - height * len(rows), across(0), bottom, "axis")
     figure.y = bottom + 30
     figure.paragraph(f"The steps lead from {' to '.join(label(model, 230) for model in models)}; the total is their sum before rounding. "
                      "Each bar starts at 0. " + interval_note(
                          (entry for row in rows for entry in row.entries), "Lines are paired 95% intervals over queries: blue "
-                         "above 0, orange below 0, grey where they include 0."))
+                         "above 0, orange below 0, grey where they include 0.", '"adds" and "loses" need'))
     return figure.svg(" ".join(row.words(models) for row in rows))
 
 
@@ -818,9 +899,11 @@ def steps_title(steps, entries, k):
     """What each step does to the main measure."""
     parts, name = [], f" {metrics.label(MAIN, k)}"
     for (_, model), entry in zip(steps, entries):
-        known, model = verdict(entry), label(model, 180, 18, True)
+        known, model = claim(entry), label(model, 180, 18, True)
         if known:
-            parts.append(f"{model} {'adds' if known > 0 else 'loses'} {score(abs(entry['difference']))}{name}")
+            by = f"{score(abs(entry['difference']))}{name}"
+            parts.append(f"{model} {'adds' if known > 0 else 'loses'} {by}" if known in (2, -2) else
+                         f"{model} is {by} {'higher' if known > 0 else 'lower'} (unadjusted)")
             name = ""
         elif known == 0:
             parts.append(f"{model} makes no clear difference")
@@ -836,7 +919,7 @@ def steps_row(figure, row, y, across, numbers, names, steps):
     for at, value in enumerate(row.values):
         figure.level(112 + numbers * (at + 1), y, score(value), "ink", anchor="end")
     middle = y - 19 * len(steps) / 2
-    for name, entry in zip([*(label(model, 116) for model in steps), "total"], row.entries):
+    for name, entry in zip([*steps, "total"], row.entries):
         total, role = entry is row.entries[-1], colour_of(entry).role
         figure.level(names, middle, name, "ink" if total else "muted", bold=total)
         figure.level(names + 176, middle, change(entry["difference"]), role, bold=True, anchor="end")
@@ -922,9 +1005,11 @@ def is_over(entry, tolerance):
 
 def parity_title(source, entries):
     """How many of the differences stay within the tolerance."""
-    base, candidate = map(name_in_title, source.pair)
+    base, candidate = names_in_title(source.pair)
     tolerance = source.block.tolerance
     known = [entry for entry in entries if not missing(entry["difference"])]
+    if not known:
+        return f"{candidate} against {base}: nothing could be scored"
     of = count(len(known), "score")
     if over := sum(is_over(entry, tolerance) for entry in known):
         return f"{candidate}: {over} of {of} more than {exactly(tolerance)} off {base}"
@@ -973,7 +1058,7 @@ def clear_labels(across, values, text):
 
 # ---- before and new --------------------------------------------------------------------------------------------------
 
-VERDICTS = {1: "better", -1: "worse", 0: "no clear difference", None: "too few to tell"}
+VERDICTS = {**LEADS, 2: "better", -2: "worse", None: "too few to tell"}
 
 
 def draw_table(source):
@@ -1003,11 +1088,11 @@ def draw_table(source):
         figure.level(296, middle, score(after), "ink", 13, True, anchor="end")
         figure.level(374, middle, change(entry["difference"]), role, 13, True, anchor="end")
         change_bar(figure, across, entry, middle, role)
-        figure.level(610, middle, table_verdict(entry), role, bold=verdict(entry) not in (0, None))
+        figure.level(610, middle, table_verdict(entry), role, bold=claim(entry) in (2, -2))
         figure.y += 30
     figure.y = bottom + 30
-    figure.paragraph(interval_note((entry for *_, entry in rows), "Lines are paired 95% intervals over queries; better or worse "
-                                   "is said where the interval leaves out 0.") + selected_note(panel, summary))
+    figure.paragraph(interval_note((entry for *_, entry in rows), "Lines are paired 95% intervals over queries.",
+                                   '"leads", "trails", "better" and "worse" need') + selected_note(panel, summary))
     return figure.svg(" ".join(
         f"{name}: {score(before)} before, {score(after)} new, {change_text(entry)}, {table_verdict(entry)}."
         for name, before, after, entry in rows))
@@ -1027,7 +1112,7 @@ def table_verdict(entry):
     """A change in words."""
     if not missing(entry["low"]) and entry["low"] == entry["high"] == 0:
         return "the same"
-    return VERDICTS[verdict(entry)]
+    return VERDICTS[claim(entry)]
 
 
 # ---- shaded tables ---------------------------------------------------------------------------------------------------
@@ -1047,12 +1132,12 @@ def draw_types(source):
     shown = source.pair[1] if source.pair else models[0]
     kinds = sorted(summary["types"], key=lambda kind: (-(value_of(summary["types"][kind]["models"][shown], MAIN, k) or 0), kind))
     blocks = [summary["types"][kind] for kind in kinds]
-    names = [f"{label(kind, 120, 13)} ({queries(block, k).rpartition(' ')[0]})" for kind, block in zip(kinds, blocks)]
+    names = [f"{kind} ({queries(block, k).rpartition(' ')[0]})" for kind, block in zip(distinct(kinds, 120, 13), blocks)]
     note = "The stronger the blue, the higher the score."
     if len(models) > bool(source.pair) + 1:
         headers, what = models, metrics.label(MAIN, k)
         cells = [best_cells([value_of(block["models"][model], MAIN, k) for model in models]) for block in blocks]
-        title, note = best_title(models, cells, what), f"The best model of each type is bold. {note}"
+        title, note = best_title(models, cells, what), f"Bold: the highest score of each type, however small its lead. {note}"
     else:
         columns = columns_of(panel)
         headers, what = [metrics.label(*column) for column in columns], "Scores"
@@ -1061,12 +1146,12 @@ def draw_types(source):
         title = types_title(shown, kinds, [row[0].value for row in cells], k)
         if source.pair:
             note = f"Score of {label(shown, 200)}, below it the change from {label(source.pair[0], 200)}" + (
-                ", bold where its paired 95% interval leaves out 0." if have_intervals(cell.entry for row in cells for cell in row)
+                f", bold where its Holm-adjusted p is below {ADJUSTED}." if have_intervals(cell.entry for row in cells for cell in row)
                 else f". {interval_note((), '')}")
     partial = any(block["eligible"][str(k)] < block["queries"] for block in blocks)
     brackets = f"queries that count at k = {k:,}" if partial else "number of queries"
-    figure = Figure(source.name, title, f"{what} by query type (in brackets: {brackets}). {useful(panel)}")
-    rows = list(zip(names, cells))
+    figure = Figure(source.name, title, f"{what} by query type (in brackets: {brackets}). {useful(panel)}{part_note(source)}")
+    rows = part_of(source, zip(names, cells))
     draw_grid(figure, rows, headers)
     figure.paragraph(note)
     return figure.svg(grid_description(rows, headers))
@@ -1075,15 +1160,18 @@ def draw_types(source):
 def best_cells(values):
     """Cells in which the highest value is marked."""
     best = max((value for value in values if not missing(value)), default=None)
-    return [Cell(value, best=value == best) for value in values]
+    return [Cell(value, best=not missing(value) and value == best) for value in values]
 
 
 def best_title(models, cells, name):
-    """Which model is best on the most query types."""
-    wins = [sum(row[at].best for row in cells) for at in range(len(models))]
+    """Which model alone is best on the most query types, of those that have values."""
+    scored = [row for row in cells if not all(missing(cell.value) for cell in row)]
+    alone = [row for row in scored if sum(cell.best for cell in row) == 1]
+    wins = [sum(row[at].best for row in alone) for at in range(len(models))]
     if wins.count(max(wins)) > 1:
         return f"{name} by query type and model"
-    return f"{name_in_title(models[wins.index(max(wins))])} has the best {name} on {max(wins)} of {count(len(cells), 'query type')}"
+    of = count(len(scored), "query type") + " that could be scored" * (len(scored) < len(cells))
+    return f"{name_in_title(models[wins.index(max(wins))])} is alone best in {name} on {max(wins)} of {of}"
 
 
 def types_title(model, kinds, values, k):
@@ -1102,7 +1190,8 @@ def draw_scores(source):
     shared, of = len(average["datasets"]), len(table.datasets)
     measure = label(table.measure, 200, 18, True)
     title = f"{measure} of {count(len(table.models), 'model')} on {count(of, 'data set')}"
-    headers = [f"{label(name, 80, 12, True)} ({block['queries']:,})" for name, block in summary["datasets"].items()]
+    blocks = summary["datasets"]
+    headers = [f"{name} ({block['queries']:,})" for name, block in zip(distinct(blocks, 80, 12, True), blocks.values())]
     note = "The best of each column is bold. The stronger the blue, the higher the score."
     means = [block["means"] for block in summary["datasets"].values()]
     if shared > 1:
@@ -1111,9 +1200,10 @@ def draw_scores(source):
         title = models_title(average["means"], f"average {measure}") or title
     if 1 < shared < of:
         note += f" The average is over the {shared} data sets measured with every model."
-    cells = [best_cells([scores.get(model) for model in table.models]) for scores in means]
-    rows = [(label(model, 190, 13), list(row)) for model, row in zip(table.models, zip(*cells))]
-    figure = Figure(source.name, title, datasets_subtitle(table))
+    headers = part_of(source, headers)
+    cells = [best_cells([scores.get(model) for model in table.models]) for scores in part_of(source, means)]
+    rows = [(model, list(row)) for model, row in zip(distinct(table.models, 190, 13), zip(*cells))]
+    figure = Figure(source.name, title, datasets_subtitle(table) + part_note(source))
     draw_grid(figure, rows, headers)
     figure.paragraph(note)
     return figure.svg(grid_description(rows, headers))
@@ -1152,7 +1242,7 @@ def grid_cell(figure, x, width, height, cell):
         return
     lines = [(score(cell.value), 13, cell.best)]
     if cell.entry:
-        lines.append((change(cell.entry["difference"]), 12, bool(verdict(cell.entry))))
+        lines.append((change(cell.entry["difference"]), 12, claim(cell.entry) in (2, -2)))
     # No stronger than ink can be read on, so that neighbouring cells do not differ in the colour of their text.
     figure.cell(x, figure.y, width, height, lines, 0.04 + 0.56 * cell.value)
 
@@ -1200,14 +1290,50 @@ def chosen(figures, name):
 
 
 def draw(figures):
-    """{file name: text}."""
-    return {f"{name}.svg": function(source) for name, (source, function) in figures.items()}
+    """{file name: text}. Raises RecordError that names each figure which no division makes small enough."""
+    files, problems = {}, []
+    for name, (source, function) in figures.items():
+        texts = in_parts(source, function)
+        names = [name] if len(texts) == 1 else [f"{name}.part-{at + 1}" for at in range(len(texts))]
+        if any(map(over_budget, texts)):
+            problems.append(f"{name}.svg: {max(map(size_of, texts)):,} bytes; expected at most {BUDGET:,}; give its block fewer "
+                            "models, or shorter names")
+        files.update((f"{own}.svg", text) for own, text in zip(names, texts))
+    if problems:
+        raise RecordError(problems)
+    return files
+
+
+def size_of(text):
+    """The bytes of a figure."""
+    return len(text.encode("utf-8"))
+
+
+def over_budget(text):
+    """Whether a figure is larger than one may be."""
+    return size_of(text) > BUDGET
+
+
+def in_parts(source, function):
+    """The texts of a figure: one, or as many parts as it takes for each to be small enough, or as many as there can be."""
+    texts, most = [function(source)], divisible(source, function)
+    while any(map(over_budget, texts)) and len(texts) < most:
+        parts = min(most, max(len(texts) + 1, math.ceil(sum(map(size_of, texts)) / BUDGET)))
+        texts = [function(source._replace(part=(at, parts))) for at in range(parts)]
+    return texts
+
+
+def divisible(source, function):
+    """Into how many parts a figure can be divided: by data set, model or query type; 1 where all belongs together."""
+    if isinstance(source.block, metrics.Table):
+        return len(source.block.datasets)
+    return {draw_models: len(source.block.models), draw_types: len(source.summary.get("types", ()))}.get(function, 1)
 
 
 def stored_figures(folder):
-    """The SVG files of a folder by name."""
+    """The SVG files of a folder by name, however their ending is written; not those of its subfolders."""
     try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".svg"))
+        names = sorted(name for name in os.listdir(folder) if name.lower().endswith(".svg"))
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -1232,10 +1358,10 @@ def main(argv=None):
     parser.add_argument("--output", default=os.path.join(HERE, "figures"),
                         help="where the figures go (default: figures beside figures.py)")
     parser.add_argument("--figure", metavar="NAME", help="only this figure")
-    parser.add_argument("--check", action="store_true", help="write nothing; name each missing, extra or outdated file")
+    parser.add_argument("--check", action="store_true",
+                        help="write nothing; name each missing, extra or outdated .svg file (subfolders are not looked into)")
     options = parser.parse_args(argv)
-    every = planned(options.directory)
-    drawn = draw(chosen(every, options.figure))
+    drawn = draw(chosen(planned(options.directory), options.figure))
     stored = stored_figures(options.output)
     if options.check:
         lines = differences(drawn, stored, options.figure is None)
@@ -1251,7 +1377,7 @@ def main(argv=None):
     for name, text in drawn.items():
         metrics.write_whole(os.path.join(options.output, name), text)
         print(os.path.join(options.output, name))
-    for name in sorted(stored.keys() - {f"{name}.svg" for name in every}):
+    for name in sorted(stored.keys() - drawn.keys()) if options.figure is None else ():
         path = os.path.join(options.output, name)
         print(f"note: {path}: no record has this figure; delete it if it is an old one", file=sys.stderr)
     return 0

@@ -2,7 +2,7 @@
 
 colours    COLOURS, SERIES, contrast, blend
 numbers    number, rounded, score, change, count
-text       clean, plain, label, text_width, shorten, wrap, balance, fold
+text       clean, plain, label, distinct, text_width, shorten, wrap, balance, fold
 scales     Scale, ticks, round_axis, spaced, push
 drawing    Figure: a card with title and subtitle, and the marks, axes, cells and keys on it
 
@@ -185,13 +185,72 @@ def plain(text):
 
 def label(text, width=math.inf, size=12, bold=False):
     """A foreign name, safe inside a sentence: one line, at most so wide, right-to-left text kept apart from what surrounds it."""
-    short = shorten(plain(text), width, size, bold)
-    if short.isascii():
-        return short
+    return isolate(shorten(plain(text), width, size, bold))
+
+
+def isolate(text):
+    """The text, marked as one that does not turn what surrounds it if it has a character that is written from right to left."""
+    if text.isascii():
+        return text
     from unicodedata import bidirectional
 
-    turned = any(bidirectional(character) in ("R", "AL", "AN") for character in short)
-    return ISOLATE + short + POP if turned else short
+    turned = any(bidirectional(character) in ("R", "AL", "AN") for character in text)
+    return ISOLATE + text + POP if turned else text
+
+
+def distinct(names, width, size=12, bold=False):
+    """The labels of names, no two alike: names that are shortened to the same text are cut where they differ, else numbered.
+
+    "data set number 1 by year" and "data set number 2 by year" become "data set number 1…" and "data set number 2…", or with
+    less room "data…1 by…" and "data…2 by…".
+    """
+    names = [plain(name) for name in names]
+    texts = [shorten(name, width, size, bold) for name in names]
+    for first_difference in (False, True, True, True):  # a cut at the first difference may leave smaller groups alike
+        for group in alike(texts):
+            at = shared_length([names[index] for index in group]) if first_difference else None
+            cut = [cut_at(names[index], at, width, size, bold) for index in group]
+            if len(set(cut)) == len(group) or first_difference and len(set(cut)) > 1:
+                for index, text in zip(group, cut):
+                    texts[index] = text
+    for group in alike(texts):
+        for place, index in enumerate(group[1:], 2):
+            suffix = f" ({place})"
+            texts[index] = shorten(names[index], width - text_width(suffix, size, bold), size, bold) + suffix
+    return [isolate(text) for text in texts]
+
+
+def alike(texts):
+    """The groups of indices, two or more, whose texts are the same."""
+    groups = {}
+    for index, text in enumerate(texts):
+        groups.setdefault(text, []).append(index)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def shared_length(names):
+    """How many characters the names begin with in common, without a mark's own character."""
+    from os.path import commonprefix
+
+    at = len(commonprefix(names))
+    while at and any(at < len(name) and not advance(name[at]) for name in names):
+        at -= 1
+    return at
+
+
+def cut_at(name, at, width, size, bold):
+    """A name's beginning, then what follows from an index on, each as far as it fits; without an index only the beginning."""
+    if text_width(name, size, bold) <= width:
+        return name
+    dots = text_width(ELLIPSIS, size, bold)
+    if at is None:
+        return "".join(fitting(clusters(name), width - dots, size, bold)).rstrip() + ELLIPSIS
+    before, after = clusters(name[:at]), clusters(name[at:])
+    head = fitting(before, 0.35 * (width - 2 * dots), size, bold)
+    start = "".join(head).rstrip() + ELLIPSIS * (len(head) < len(before))
+    room = width - text_width(start, size, bold)
+    tail = after if text_width(name[at:], size, bold) <= room else fitting(after, room - dots, size, bold)
+    return start + ("".join(tail).rstrip() + ELLIPSIS if len(tail) < len(after) else name[at:])
 
 
 def advance(character):
@@ -557,8 +616,10 @@ class Figure:
         self.y = bottom + 28
 
     def headers(self, columns, width, anchor="middle", size=12):
-        """Column heads [(x, text), …] side by side, folded to the width and standing on one line."""
+        """Column heads [(x, text), …] side by side, folded to the width and standing on one line, no two alike."""
         folded = [(x, fold(text, width, size, True)) for x, text in columns]
+        if alike(tuple(lines) for _, lines in folded):
+            folded = [(x, [text]) for (x, _), text in zip(columns, distinct([text for _, text in columns], width, size, True))]
         tallest = max(len(lines) for _, lines in folded)
         for x, lines in folded:
             for at, line in enumerate(lines):

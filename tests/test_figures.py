@@ -107,10 +107,31 @@ class ChoiceTest(TestCase):
         self.assertEqual(plan(table("abcdef")), {"record": "draw_scores"})
         self.assertEqual(plan(table(["64", "32"])), {"record": "draw_widths"})
         self.assertEqual(plan({**table(["a", "b"]), "comparisons": []}), {"record": "draw_scores"})
-        both = {"public": table(["full", "half"]), "deep": {"graded": panel({"full": {"dimensions": 8}, "half": {"dimensions": 4}})}}
+        both = {"public": table(["full", "half"]), "deep": {"graded": panel({"full": {"name": "m", "dimensions": 8},
+                                                                              "half": {"name": "m", "dimensions": 4}})}}
         self.assertEqual(plan(both), {"record.public": "draw_widths", "record.deep.graded": "draw_widths"})
         checks = {"checks": {"cosine": {"value": 1, "at_least": 0.9}}}
         self.assertEqual(plan({"a": checks, "b": table(["a", "b"])}), {"record.b": "draw_datasets"})
+
+    def test_different_models_are_no_widths_of_one(self):
+        sizes = {"minilm": 384, "mpnet": 768, "e5": 1024}
+        cases = [({key: {"name": f"all-{key}", "dimensions": size} for key, size in sizes.items()}, "draw_models"),
+                 ({key: {"dimensions": size} for key, size in sizes.items()}, "draw_models"),
+                 ({key: {"name": "one model", "dimensions": size} for key, size in sizes.items()}, "draw_widths"),
+                 ({"384": {"name": "minilm"}, "768": {"name": "mpnet"}}, "draw_depth"),
+                 ({"384": {"name": "one model"}, "768": {}}, "draw_widths")]
+        for models, expected in cases:
+            self.assertEqual(plan(panel(models)), {"record": expected}, models)
+        value = {"a": panel({"8": {"name": "x"}, "4": {"name": "x"}, "2": {"name": "x"}}),
+                 "b": panel({"8": {"name": "y"}, "4": {"name": "y"}}), "public": table(["8", "4", "2"])}
+        self.assertEqual(set(plan(value).values()), {"draw_widths"})  # each panel has its own identities
+
+    def test_steps_are_drawn_only_of_a_declared_chain(self):
+        for pairs in ([["a", "c"], ["a", "b"]], [["c", "a"], ["c", "b"]], [["a", "b"]], [["b", "a"], ["c", "b"]], [["a", "c"]],
+                      [["b", "c"]], [["a", "b"], ["a", "c"]], [["a", "c"], ["b", "c"], ["c", "b"]]):
+            self.assertEqual(plan(panel("abc", comparisons=pairs)), {"record": "draw_models"}, pairs)
+        for pairs in ([["b", "c"], ["a", "b"]], [["b", "c"], ["a", "c"]], [["a", "c"], ["a", "b"], ["b", "c"]]):
+            self.assertEqual(plan(panel("abc", comparisons=pairs)), {"record": "draw_steps"}, pairs)
 
     def test_repeated_candidates_are_told_apart(self):
         value = {**table(["a", "b", "c"]), "comparisons": [["a", "c"], ["b", "c"]]}
@@ -149,7 +170,8 @@ class HardTest(TestCase):
             self.check({**table([first, second], names, absent=[(third, first)]), "measure": first})
             self.check(table([first], names))
             self.check({**table(HARD_NAMES, names, absent=[(third, first)]), "measure": second})
-            self.check({"sections " + first: {**panel({first: {"dimensions": 8}, second: {"dimensions": 4}, third: {"dimensions": 2}})}})
+            widths = {name: {"name": first, "dimensions": 2 ** at} for at, name in enumerate(names)}
+            self.check({"sections " + first: panel(widths)})
 
     def test_a_name_is_drawn_as_itself(self):
         content = self.check(panel(["a<b>&\"c'", "plain"]))["record"]
@@ -249,6 +271,80 @@ class TruthTest(TestCase):
         self.assertIn("No clear difference", content)
         content = drawn(table(["old", "new"], score=lambda d, m, query: (query + m) % 2))["record"]
         self.assertIn("no clear difference on 3 data sets", content)
+
+    def test_words_follow_the_adjusted_p(self):
+        """Four wins of 2,000 queries: the interval leaves out 0, Holm's adjusted p of 0.45 does not allow a claim."""
+        def few(query, m):
+            return [3] if query > 3 or m == 1 else [0]
+
+        value = panel(["old", "new"], queries=2000, cutoffs=[1, 10], ranking=few)
+        entry = metrics.summarize(metrics.parse_record(value, "record.json"))["comparisons"][0]["ndcg"]["10"]
+        self.assertTrue(entry["low"] > 0 and entry["p"] < 0.05 < entry["p_holm"])
+        claims = r"\b(leads|trails|better|worse|adds|loses|clearly)\b"
+        shapes = [({}, ["old", "new"], r"^new against old: nDCG@10 \S+ → \S+ \(higher, unadjusted\)$"),
+                  ({"selected": True}, ["old", "new"], r"^new against old: nDCG@10 \S+ → \S+ \(higher, unadjusted\)$"),
+                  ({"comparisons": [["a", "b"], ["b", "c"]]}, "abc",
+                   r"^b is \S+ nDCG@10 higher \(unadjusted\), c is \S+ lower \(unadjusted\)$"),
+                  ({}, "abcd", r"^b has the highest nDCG@10 of 4 models, no clear difference to a$")]
+        for more, models, expected in shapes:
+            content = drawn(panel(models, queries=2000, cutoffs=[1, 10], ranking=few, **more))["record"]
+            self.assertRegex(title_of(content), expected)
+            self.assertNotRegex(title_of(content), claims)
+            self.assertIn("colours are unadjusted", said(content))
+            self.assertIn("a Holm-adjusted p below 0.05.", said(content))
+        content = drawn(panel(["old", "new"], queries=2000, cutoffs=[1, 10], ranking=few, selected=True))["record"]
+        self.assertEqual(texts(content).count("higher, unadjusted"), 6)
+        self.assertFalse({"better", "worse"} & set(texts(content)))
+
+    def test_data_sets_are_clearly_ahead_only_by_the_adjusted_p(self):
+        def title(*p_values):
+            rows = [figures.Row("x", 0.1, 0.2, {"difference": d, "low": d / 2, "high": d * 2, "p": 0.01, "p_holm": p}) for d, p in p_values]
+            pair = figures.Source("x", None, None, {}, ("old", "new"))
+            return figures.datasets_title(pair, rows)
+
+        self.assertEqual(title((0.1, 0.04), (0.1, 0.06)), "new is clearly ahead of old on 1 of 2 data sets, higher on 1 (unadjusted)")
+        self.assertEqual(title((0.1, 0.06), (-0.1, None)), "new against old on 2 data sets: higher on 1 and lower on 1 (unadjusted)")
+        self.assertEqual(title((0.1, 0.01), (-0.1, 0.01)), "new is clearly ahead of old on 1 of 2 data sets, clearly behind on 1")
+        self.assertEqual(title((-0.1, 0.01), (-0.1, 0.05)), "new is clearly behind old on 1 of 2 data sets, lower on 1 (unadjusted)")
+
+    def test_every_word_stands_where_metrics_prints_a_star(self):
+        for path, record in metrics.load_records(ROOT / "records")[0]:
+            summaries = [block for block in map(metrics.summarize_block, record.blocks.values()) if "comparisons" in block]
+            for entry in (entry for block in summaries for pair in block["comparisons"] for name in metrics.METRICS
+                          for entry in pair[name].values()):
+                self.assertEqual(figures.claim(entry) in (2, -2), metrics.show_difference("ndcg", entry).endswith("*"), path)
+
+    def test_the_best_of_types_is_counted_alone_and_where_there_are_values(self):
+        excluded = {"grade": None, "excluded": True}
+
+        def title(ranking, kinds="wxyz"):
+            return title_of(drawn(panel("abc", types=list(kinds), ranking=ranking))["record.types"])
+
+        tied = lambda query, m: [[3], [3] if m < 2 else [0], [excluded], [3] if m == 0 else [0]][query % 4]  # noqa: E731
+        self.assertEqual(title(tied), "a is alone best in nDCG@10 on 1 of 3 query types that could be scored")
+        self.assertEqual(title(lambda query, m: [3] if m == 1 else [0]), "b is alone best in nDCG@10 on 4 of 4 query types")
+        self.assertEqual(title(lambda query, m: [3]), "nDCG@10 by query type and model")
+        self.assertEqual(title(lambda query, m: [excluded]), "nDCG@10 by query type and model")
+
+    def test_parity_of_nothing_is_no_parity(self):
+        content = drawn(panel(["a", "b"], tolerance=0.01, ranking=lambda query, m: [{"grade": None, "excluded": True}]))["record"]
+        self.assertEqual(title_of(content), "b against a: nothing could be scored")
+
+    def test_marks_of_small_changes_lie_on_their_axis(self):
+        for step in (0.0015, -0.0015, 0.0009, -0.0019, 0.0001, 0):
+            low, high = figures.limits([{"difference": step, "low": step, "high": step}])
+            self.assertTrue(low <= min(0, step) and max(0, step) <= high, step)
+            self.assertGreaterEqual(high - low, 0.002 - 1e-12)
+        content = drawn(table(["old", "new"], queries=4, score=lambda d, m, query: 0.5 + m * (0.0015 + query / 1e5)))["record"]
+        axis = re.findall(r'<line class="stroke-axis" x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)" y2="\2"/>', content)
+        start, end = max((float(left), float(right)) for left, _, right in axis if float(right) > float(left))
+        marks = [float(x) for x in re.findall(r'<circle class="fill-candidate" cx="([\d.]+)"', content) if float(x) > 450]
+        self.assertEqual(len(marks), 3)  # the average has no interval, and another colour
+        self.assertTrue(all(start <= x <= end for x in marks), (start, marks, end))
+
+    def test_a_ring_is_no_base_where_a_model_is_not_compared(self):
+        self.assertIn("a, or not compared with it", texts(drawn(panel("abc", comparisons=[["a", "b"]]))["record"]))
+        self.assertIn("a", texts(drawn(panel("abcd"))["record"]))
 
     def test_leading_everywhere_is_said_only_when_it_is_so(self):
         content = drawn(panel(["old", "new"], queries=40, cutoffs=[1, 2], ranking=lambda query, m: [3, 3] if m and query % 4 else [0]))["record"]
@@ -442,6 +538,63 @@ class EligibleTest(TestCase):
         return value
 
 
+class LargeTest(TestCase):
+    """Many names that begin and end alike, and figures over 40 KB."""
+
+    NAMES = [f"data set number {number} with a long long name" for number in range(30)]
+
+    def test_shortened_names_stay_apart_in_marks_and_description(self):
+        values = [table(["old", "new"], self.NAMES), table(["old"], self.NAMES), table("abcd", self.NAMES), table(["8", "4"], self.NAMES),
+                  panel(self.NAMES), panel(self.NAMES, comparisons=[]), panel("abc", types=self.NAMES, queries=30)]
+        for value in values:
+            files = self.parts(value)
+            for text in (" ".join(map(self.description, files.values())), " ".join(map(said, files.values()))):
+                self.assertLessEqual(set(range(30)), {int(number) for number in re.findall(r"da\D*?(\d+)", text)})
+
+    @staticmethod
+    def description(content):
+        return re.search("<desc[^>]*>(.*)</desc>", content)[1]
+
+    def test_two_models_that_look_alike_are_told_apart(self):
+        for first, second in (("a" * 60 + "1" + "b" * 60, "a" * 60 + "2" + "b" * 60), ("two  spaces", "two spaces")):
+            for value in (panel([first, second], ranking=TruthTest.at_rank(1, 3)), table([first, second])):
+                title = title_of(drawn(value)["record"])
+                names = re.split(" trails | leads | against | is clearly ahead of ", title.removeprefix("No clear difference: "))
+                self.assertNotEqual(names[0], re.split(r": nDCG|, nDCG|: no clear| on ", names[1])[0], title)
+
+    def parts(self, value):
+        record = metrics.parse_record(value, "record.json")
+        files = figures.draw({source.name: (source, draw) for source, draw in figures.plan(record)})
+        for name, content in files.items():
+            with self.subTest(figure=name):
+                check_svg(self, content)  # at most 40 KB among others
+                self.assertLess(2 * len(self.description(content).encode()), len(content.encode()))
+        return files
+
+    def test_a_figure_over_the_budget_is_drawn_in_parts_that_hold_everything(self):
+        sets = [f"set{number}" for number in range(60)]
+        for value, names in ((table(["old", "new"], sets), sets), (table("abcdefgh", sets[:30]), sets[:30]),
+                             (table(["8", "4", "2"], sets), sets), (panel([f"model-{m}" for m in range(80)], queries=3), ["model-79"]),
+                             (panel([f"m-{m}" for m in range(12)], types=sets[:24], queries=24), sets[:24])):
+            files = self.parts(value)
+            self.assertGreater(len(files), 1)
+            parts = [name for name in files if "part-" in name]
+            self.assertEqual(parts, [re.sub(r"part-\d+", f"part-{at + 1}", name) for at, name in enumerate(parts)])
+            words = [said(files[name]) for name in parts]
+            for name in names:
+                self.assertEqual(sum(bool(re.search(rf"\b{name}\b", text)) for text in words), 1, name)
+            self.assertIn(f"Part 1 of {len(parts)}.", words[0])
+
+    def test_a_figure_within_the_budget_is_one_file(self):
+        self.assertEqual(list(self.parts(table(["old", "new"], self.NAMES))), ["record.svg"])
+        self.assertEqual(list(self.parts(panel(HARD_NAMES[6:8], cutoffs=list(range(1, 101)), queries=3))), ["record.svg"])
+
+    def test_what_no_division_makes_small_enough_is_refused(self):
+        value = panel([str(number) for number in range(1, 150)], queries=2)
+        with self.assertRaisesRegex(metrics.RecordError, r"record.svg: [\d,]+ bytes; expected at most 40,960; give its block fewer"):
+            self.parts(value)
+
+
 class CommandTest(TestCase):
     def setUp(self):
         super().setUp()
@@ -486,6 +639,26 @@ class CommandTest(TestCase):
         result = self.run_figures("--directory", ".", "--output", "nowhere", "--check")
         self.assertEqual(result.returncode, 1)
         self.assertFalse((self.folder / "nowhere").exists())
+
+    def test_check_sees_any_ending_and_says_what_it_does_not_look_into(self):
+        self.run_figures("--directory", ".", "--output", "drawn")
+        self.write("drawn/EXTRA.SVG", "<svg/>")
+        self.write("drawn/below/other.svg", "<svg/>")
+        result = self.run_figures("--directory", ".", "--output", "drawn", "--check")
+        self.assertEqual((result.returncode, result.stdout.replace("\\", "/")), (1, "drawn/EXTRA.SVG: extra, no record has this figure\n"))
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), self.assertRaises(SystemExit):
+            figures.main(["--help"])
+        self.assertIn("subfolders are not looked into", " ".join(out.getvalue().split()))
+
+    def test_parts_are_drawn_checked_and_named_together(self):
+        self.write("records/many.json", json.dumps(table(["old", "new"], [f"set {number}" for number in range(60)])))
+        parts = ["many.part-1.svg", "many.part-2.svg"]
+        result = self.run_figures("--directory", ".", "--output", "drawn", "--figure", "many")
+        self.assertEqual((result.returncode, sorted(os.listdir(self.folder / "drawn")), result.stderr), (0, parts, ""))
+        self.assertEqual(self.run_figures("--directory", ".", "--output", "drawn").stderr, "")
+        self.assertEqual(self.run_figures("--directory", ".", "--output", "drawn", "--check").returncode, 0)
+        self.assertEqual(self.run_figures("--directory", ".", "--output", "drawn", "--check", "--figure", "many").returncode, 0)
 
     def test_one_figure(self):
         result = self.run_figures("--directory", ".", "--output", "drawn", "--figure", "retriever")

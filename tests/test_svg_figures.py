@@ -8,8 +8,8 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 import svg_figures
-from svg_figures import (COLOURS, SERIES, Figure, Scale, balance, blend, change, clean, contrast, count, fold, ink_over, label, number,
-                         push, round_axis, score, shorten, spaced, text_width, tick_decimals, ticks, wrap)
+from svg_figures import (COLOURS, SERIES, Figure, Scale, balance, blend, change, clean, contrast, count, distinct, fold, ink_over, label,
+                         number, push, round_axis, score, shorten, spaced, text_width, tick_decimals, ticks, wrap)
 from tests import ROOT, TestCase
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -154,6 +154,36 @@ class TextTest(TestCase):
         self.assertEqual(len(fold("x" * 60, 62, 12, True)), 1)
         for name in ["x" * 60, "x" * 60 + "-", "a- " + "y" * 60, *HARD_NAMES]:
             self.assertFalse([line for line in fold(name, 62, 12, True) if not line.strip() or "no name" in line], name)
+
+    def test_fold_keeps_a_long_first_word(self):
+        for name in ("Contriever", "e5-multilingual", "HybridMiniLM", "multilingualencoder"):
+            lines = fold(name, 62, 12, True)
+            self.assertEqual(lines[0][:3], name[:3])
+            self.assertEqual(lines[-1][-2:], name[-2:])
+            self.assertFalse([line for line in lines if "no" in line and "(" in line])
+
+    def test_names_that_differ_get_labels_that_differ(self):
+        cases = [([f"data set number {number} with a long long name" for number in range(30)], 140),
+                 ([f"data set number {number} with a long long name" for number in range(30)], 80),
+                 (["x" * 60 + str(number) for number in range(4)] + ["x" * 30 + "1" + "x" * 31, "x" * 62], 90),
+                 (["a-" * 20 + middle + "-b" * 20 for middle in "pqr"], 100), (HARD_NAMES, 60),
+                 (["two  spaces", "two spaces", "\u202etwo spaces"], 200), (["e\u0301" * 30 + end for end in "ab"], 60),
+                 (["e\u0301" * 20 + middle + "e\u0301" * 20 for middle in ("e", "e\u0300")], 60),
+                 (["\u05de" * 40 + middle + "\u05de" * 40 for middle in "ab"], 80)]
+        for names, width in cases:
+            labels = distinct(names, width)
+            self.assertEqual(len(set(labels)), len(names), labels)
+            self.assertLessEqual(max(map(text_width, labels)), width, labels)
+        self.assertEqual(distinct(["a", "\u05d0"], 50), [label("a"), label("\u05d0")])
+        self.assertEqual(distinct(["data set number 1 by year", "data set number 2 by year"], 130),
+                         ["data set number 1\u2026", "data set number 2\u2026"])
+        self.assertEqual(distinct(["two  spaces", "two spaces"], 200), ["two spaces", "two spaces (2)"])
+        self.assertEqual(distinct([], 200), [])
+
+    def test_column_heads_stay_apart(self):
+        figure = Figure("x", "X")
+        figure.headers([(100, "x" * 40 + "1" + "x" * 40), (200, "x" * 40 + "2" + "x" * 40)], 80)
+        self.assertEqual(len(set(re.findall("<text[^>]*>(x[^<]*)<", "".join(figure.elements)))), 2)
 
     def test_no_break_spaces_hold(self):
         self.assertEqual(wrap("one two\u00a0three", 75), ["one", "two\u00a0three"])
