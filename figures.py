@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 import metrics
 from metrics import TITLES, RecordError
-from svg_figures import (CHANGED, NEUTRAL, SERIES, UNCHANGED, WORSENED, Figure, Scale, change, count, distinct, label, missing, plain,
-                         push, round_axis, score, spaced, text_width, tick_decimals)
+from svg_figures import (CHANGED, NEUTRAL, SERIES, UNCHANGED, WORSENED, Figure, Scale, change, count, distinct, label, missing,
+                         plain, push, round_axis, score, spaced, text_width, tick_decimals)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MAIN = "ndcg"  # the measure that titles speak of
@@ -874,8 +874,8 @@ def draw_steps(source):
         figure.y += height
     figure.line(across(0), bottom - height * len(rows), across(0), bottom, "axis")
     figure.y = bottom + 30
-    figure.paragraph(f"The steps lead from {' to '.join(label(model, 230) for model in models)}; the total is their sum before rounding. "
-                     "Each bar starts at 0. " + interval_note(
+    figure.paragraph(f"The steps lead from {' to '.join(label(model, 230) for model in models)}; the total is their sum before "
+                     "rounding. Each bar starts at 0. " + interval_note(
                          (entry for row in rows for entry in row.entries), "Lines are paired 95% intervals over queries: blue "
                          "above 0, orange below 0, grey where they include 0.", '"adds" and "loses" need'))
     return figure.svg(" ".join(row.words(models) for row in rows))
@@ -1146,8 +1146,8 @@ def draw_types(source):
         title = types_title(shown, kinds, [row[0].value for row in cells], k)
         if source.pair:
             note = f"Score of {label(shown, 200)}, below it the change from {label(source.pair[0], 200)}" + (
-                f", bold where its Holm-adjusted p is below {ADJUSTED}." if have_intervals(cell.entry for row in cells for cell in row)
-                else f". {interval_note((), '')}")
+                f", bold where its Holm-adjusted p is below {ADJUSTED}."
+                if have_intervals(cell.entry for row in cells for cell in row) else f". {interval_note((), '')}")
     partial = any(block["eligible"][str(k)] < block["queries"] for block in blocks)
     brackets = f"queries that count at k = {k:,}" if partial else "number of queries"
     figure = Figure(source.name, title, f"{what} by query type (in brackets: {brackets}). {useful(panel)}{part_note(source)}")
