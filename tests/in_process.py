@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from subprocess import CompletedProcess
+from unittest.mock import patch
 
 import tests
 from harness.__main__ import main
@@ -31,9 +32,13 @@ def as_if_alone(folder):
 
 
 def run_here(*arguments, cwd):
-    """harness with these arguments as (returncode, stdout, stderr). Not for a search that hangs: that ends the process."""
+    """harness with these arguments as (returncode, stdout, stderr). Not for a search that hangs.
+
+    After such a one a command ends its process at once, and threads of other tests would look like one.
+    """
     out, err = io.StringIO(), io.StringIO()
-    with as_if_alone(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (as_if_alone(cwd), patch("harness.searching.left_behind", return_value=False),
+          contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)):
         try:
             status = main(list(map(str, arguments)))
         except SystemExit as stop:  # argparse
