@@ -1,7 +1,7 @@
 """Types and errors of the command line: each says what was expected, and what was probably meant."""
 
 import os
-from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, HelpFormatter, RawDescriptionHelpFormatter
 
 from metrics import RecordError, printable
 
@@ -10,7 +10,9 @@ class Parser(ArgumentParser):
     """An ArgumentParser whose errors are two lines: what is wrong, and where the usage is told."""
 
     def __init__(self, **settings):
-        super().__init__(**{"allow_abbrev": False, "formatter_class": RawDescriptionHelpFormatter, **settings})
+        written = "\n" in (settings.get("description") or "").strip()  # a text in several lines keeps them
+        layout = RawDescriptionHelpFormatter if written else HelpFormatter
+        super().__init__(**{"allow_abbrev": False, "formatter_class": layout, **settings})
 
     def parse_args(self, args=None, namespace=None):
         """The options; an error that names the closest option for a word that is none."""

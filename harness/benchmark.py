@@ -122,9 +122,9 @@ def main(argv):
 
 def read_options(argv):
     """The parsed command line."""
-    import argparse
+    from harness.arguments import Parser
 
-    parser = argparse.ArgumentParser(prog="python -m harness benchmark", description="What average follows from benchmark "
+    parser = Parser(prog="python -m harness benchmark", description="What average follows from benchmark "
                                      "results. `benchmark audit` recomputes published averages.")
     parser.add_argument("results", metavar="RESULTS", nargs="+", help="result files, or folders of them: one folder is one model")
     parser.add_argument("--suite", action="append", default=[], metavar="NAME|FILE",

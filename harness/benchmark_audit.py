@@ -408,9 +408,9 @@ FORMATS = {"text": as_text, "markdown": as_markdown, "json": as_json}
 
 def main(argv):
     """Audit a table of published averages; 1 where one doesn't follow from the scores or contradicts another."""
-    import argparse
+    from harness.arguments import Parser
 
-    parser = argparse.ArgumentParser(prog="python -m harness benchmark audit", description="Recompute published averages.")
+    parser = Parser(prog="python -m harness benchmark audit", description="Recompute published averages.")
     parser.add_argument("table", metavar="TABLE.json", nargs="?", default=EXAMPLE,
                         help=f"a file, or the name of a shipped one (default: {EXAMPLE})")
     parser.add_argument("--omit", type=int, default=3, metavar="N", choices=range(7),

@@ -1,8 +1,7 @@
 """The command `judge calibrate`: compares a judge's scores with people's, score by score."""
 
-import argparse
-
 from harness.agreement import agreement_lines, agreement_report, read_scale
+from harness.arguments import Parser
 from harness.files import read_jsonl, read_text
 from harness.judged import read_id, read_judged
 from harness.verdicts import SCORES, named, printable
@@ -11,7 +10,7 @@ from metrics import RecordError, dump_json, parse_json, quote
 
 def main(argv):
     """Print agreement, kappa, base rates, the confusion matrix and the disagreements; return 0, or 1 below a floor."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m harness judge calibrate", description="Compare a judge's scores with people's."
     )
     parser.add_argument("judged", metavar="JUDGED.jsonl", help="what `judge` wrote, or lines with id and scores")

@@ -362,9 +362,9 @@ def update(cards):
 
 def main(argv):
     """Run `card`; the exit status."""
-    import argparse
+    from harness.arguments import Parser
 
-    parser = argparse.ArgumentParser(prog="python -m harness card", description="Tie the numbers of a model card to the records.",
+    parser = Parser(prog="python -m harness card", description="Tie the numbers of a model card to the records.",
                                      epilog="Exit status: 0 all as the records give it (or updated), 1 not, 2 bad input.")
     parser.add_argument("action", choices=("check", "update"))
     parser.add_argument("cards", nargs="+", metavar="CARD", help="Markdown files")

@@ -370,12 +370,14 @@ def main(argv):
     """Run `diff`; the exit status."""
     import argparse
 
+    from harness.arguments import Parser
+
     def count(text):
         if not text.isdecimal():
             raise argparse.ArgumentTypeError(f"expected a whole number, got {text}")
         return int(text)
 
-    parser = argparse.ArgumentParser(prog="python -m harness diff",
+    parser = Parser(prog="python -m harness diff",
                                      description="What changed between two versions of a record, and what moved each metric.",
                                      epilog="Exit status: 0 the same, 1 something changed, 2 bad input or usage.")
     parser.add_argument("old", metavar="OLD.json")

@@ -31,9 +31,9 @@ def main(argv):
 
 def parser():
     """The command line of `harness golden`."""
-    from argparse import ArgumentParser
+    from harness.arguments import Parser
 
-    top = ArgumentParser(prog="python -m harness golden", description="Measure retrieval on a golden set of questions.")
+    top = Parser(prog="python -m harness golden", description="Measure retrieval on a golden set of questions.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     add_run(commands)
     gate = add(commands, "gate", run_gate, "hold a run's record against floors: 0 they hold, 1 one does not, 2 not comparable")

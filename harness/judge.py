@@ -14,6 +14,7 @@ import sys
 import threading
 
 from harness import judge_client
+from harness.arguments import Parser
 from harness.files import Progress
 from harness.judge_report import add_report_arguments, print_report, refusal_lines, refusal_table, report_for
 from harness.judged import Journal, key_of, messages_for, read_answers, schema_for
@@ -33,7 +34,7 @@ def main(argv):
 
 
 def _arguments(argv):
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m harness judge", description="Grade answers for faithfulness and relevance with a model on a server.",
         epilog="Also: judge report JUDGED, judge calibrate JUDGED HUMAN, judge refusals ANSWERS; each has its own --help. "
                f"A credential, where the server wants one, is read from the environment variable {judge_client.KEY_VARIABLE}.")
@@ -274,7 +275,7 @@ def report(argv):
     """Report on a judged file, beside the retrieval metrics of a record where one is given."""
     from harness.judged import read_judged
 
-    parser = argparse.ArgumentParser(prog="python -m harness judge report", description="Report on judged answers.")
+    parser = Parser(prog="python -m harness judge report", description="Report on judged answers.")
     parser.add_argument("judged", metavar="JUDGED.jsonl")
     add_report_arguments(parser)
     arguments = parser.parse_args(argv)
@@ -283,7 +284,7 @@ def report(argv):
 
 def refusals(argv):
     """Print the 2x2 of answerable by refused, from the answers alone."""
-    parser = argparse.ArgumentParser(prog="python -m harness judge refusals",
+    parser = Parser(prog="python -m harness judge refusals",
                                      description="Count who declined to answer what, from the answers' texts alone.")
     parser.add_argument("answers", metavar="ANSWERS.jsonl")
     arguments = parser.parse_args(argv)

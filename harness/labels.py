@@ -7,11 +7,11 @@
 A label is a line {"query": id, "passage": id, "grade": 0 to 3}, or {"query": id, "passage": id, "abstain": true}.
 """
 
-import argparse
 import os
 from collections import Counter, namedtuple
 
 from harness.agreement import WEIGHTS, agreement_report, read_scale, show_interval
+from harness.arguments import Parser
 from harness.files import read_jsonl, sha256_of
 from harness.judged import read_id
 from harness.verdicts import named, printable
@@ -49,7 +49,7 @@ def main(argv):
 
 
 def _arguments(argv):
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m harness labels",
         description="Make qrels from the labels of two independent judges.",
         epilog="Also: labels extend OLD-QRELS NEW-QRELS; it has its own --help.",

@@ -1,9 +1,9 @@
 """The command `labels extend`: checks that an expanded reference keeps every old grade, and tells which metrics can have moved."""
 
-import argparse
 import sys
 from collections import Counter
 
+from harness.arguments import Parser
 from harness.runs import rankings, read_qrels
 from harness.verdicts import printable
 from metrics import dump_json
@@ -26,7 +26,7 @@ def main(argv):
 
 
 def _arguments(argv):
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m harness labels extend",
         description="Check that expanded qrels keep every old grade; state which metrics can have moved.",
     )

@@ -169,9 +169,9 @@ def check_names(names, directory):
 
 def main(argv):
     """Run `report`; the exit status."""
-    import argparse
+    from harness.arguments import Parser
 
-    parser = argparse.ArgumentParser(prog="python -m harness report",
+    parser = Parser(prog="python -m harness report",
                                      description="One HTML page to explore records; it asks the network for nothing.")
     parser.add_argument("--output", default="report.html", metavar="FILE", help="the page (default: report.html)")
     parser.add_argument("--directory", metavar="DIR", help="the records (default: records, or this folder)")

@@ -234,9 +234,9 @@ def correlate(rows, name):
 
 def main(argv):
     """Print the rank correlation of two files of numbers or of one file of STS rows; 1 where it is undefined."""
-    import argparse
+    from harness.arguments import Parser
 
-    parser = argparse.ArgumentParser(prog="python -m harness spearman", description="Spearman's rank correlation, ties by "
+    parser = Parser(prog="python -m harness spearman", description="Spearman's rank correlation, ties by "
                                      "average rank, exact: identical order is exactly 1, reversed order exactly -1.")
     parser.add_argument("gold", metavar="GOLD", help="numbers (a JSON list, or one a line); alone: STS rows as JSON Lines")
     parser.add_argument("pred", metavar="PRED", nargs="?", help="as many numbers, paired with GOLD by position")

@@ -84,9 +84,9 @@ def status(report, max_errors):
 
 def parser():
     """The command line of `harness sweep`."""
-    from argparse import ArgumentParser
+    from harness.arguments import Parser
 
-    command = ArgumentParser(prog="python -m harness sweep", description="Try chunk sizes, splits, overlaps and normalizations"
+    command = Parser(prog="python -m harness sweep", description="Try chunk sizes, splits, overlaps and normalizations"
                              " on a golden set, one axis at a time.")
     command.add_argument("golden", nargs="+", metavar="GOLDEN.jsonl")
     command.add_argument("--docs", nargs="+", required=True, metavar="PATH",
