@@ -15,7 +15,7 @@ from harness.averages import RULE_WORDS, RULES, Task, agreement, average, decima
 from harness.benchmark_suite import texts
 from harness.files import Progress, read_text
 from harness.mteb import named, printable
-from metrics import RecordError, parse_json, quote
+from metrics import RecordError, parse_json, plural, quote
 
 FOLDER = Path(__file__).parent / "audit"
 EXAMPLE = "jina-embeddings-v4"
@@ -346,7 +346,7 @@ def total_lines(audits):
              "omission": "only without some of the tasks", "differs": "unexplained", "no scores": "without task scores"}
     counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in words}
     outcomes = "; ".join(f"{words[verdict]}: {counts[verdict]}" for verdict in words if counts[verdict])
-    lines = [f"{len(findings)} published averages" + f" ({outcomes})" * bool(outcomes)]
+    lines = [plural(len(findings), "published average") + f" ({outcomes})" * bool(outcomes)]
     pairs = sum(len(contradictions(suite)) for suite, _ in audits)
     return lines + [f"published twice with values that contradict each other: {pairs}"] * bool(pairs)
 

@@ -14,6 +14,7 @@ obstacle; a measure that is asked for and isn't a number is named.
 
 import os
 import re
+import sys
 from typing import NamedTuple
 
 from harness.averages import exact
@@ -265,6 +266,10 @@ def read_plain(value, path):
         problems.append(f'{path}: unit says percent, but none of {len(given)} scores is over 1; say "unit": "fraction"')
     if problems:
         raise RecordError(problems)
+    small = [score for score in given if 0 < abs(score) <= 1]
+    if value["unit"] == "percent" and small:
+        print(f"note: {path}: in percent, with scores of at most 1 among larger ones ({', '.join(map(str, small[:5]))}): "
+              "is that a fraction?", file=sys.stderr)
     return clean(value["model"]), list(results.values())
 
 

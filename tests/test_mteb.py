@@ -1,3 +1,5 @@
+import contextlib
+import io
 import json
 import os
 import unittest
@@ -140,6 +142,15 @@ class Plain(TestCase):
         pair = [{"task": name, "measure": "ndcg@10", "score": 0.5} for name in "AB"]
         self.assertIn("none of 2 scores is over 1", self.refusal(*pair, unit="percent"))
         self.assertIn("never guessed", self.refusal(*pair, unit=None))
+
+    def test_a_small_score_among_percentages_is_pointed_out(self):
+        """It may be real (0.7%) or a fraction by mistake; only a person can tell."""
+        entries = [{"task": name, "measure": "ndcg@10", "score": score} for name, score in (("A", 0.5), ("B", 60), ("C", 70))]
+        with contextlib.redirect_stderr(io.StringIO()) as notes:
+            self.plain(*entries, unit="percent")
+            self.plain(*entries[1:], unit="percent")
+        self.assertEqual(notes.getvalue().count("note: "), 1)
+        self.assertIn("(0.5): is that a fraction?", notes.getvalue())
 
     def test_a_list_is_no_score(self):
         message = self.refusal({"task": "sts", "measure": "spearman", "score": [0.81, 0.0001]})
