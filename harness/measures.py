@@ -1,6 +1,6 @@
 """The measures of `score` and of public tables, under the field's names and with trec_eval's definitions.
 
-    nDCG@10  nDCG   discounted gain over that of the best possible ranking; metrics.dcg does the arithmetic
+    nDCG@10  nDCG   discounted gain over that of the best possible ranking; metrics.py does the arithmetic
     P@10            relevant documents among the first 10, over 10, also where fewer were returned
     R@100    R      relevant documents found, over all relevant documents of the query
     RR@10    RR     one over the rank of the first relevant document
@@ -13,20 +13,43 @@ fraction per query; each is 0 for a query without relevant documents, as in trec
 """
 
 from collections import namedtuple
+from functools import cached_property
 from math import fsum
 
 from harness.runs import UNJUDGED
-from metrics import RecordError, dcg, gain_table, ideal_grades
+from metrics import RecordError, dcg, dcg_terms, gain_table, ideal_grades
 
 # What the judgments know of a query: how many documents are relevant, and the best grades, best first, as bytes.
 Reference = namedtuple("Reference", "known ideal")
-# A run's results, a list each with an entry per query. marks: a byte per position, UNJUDGED or the grade; grades: the same
-# with 0 for unjudged; relevant: 1 or 0 per position; known, ideal: as in Reference. And gains, a Gains.
-Results = namedtuple("Results", "marks grades relevant known ideal gains")
+
+
+class Results:
+    """A run's results for the measures: lists with an entry per query. What several measures need is computed once.
+
+    marks: a byte per position, UNJUDGED or the grade; relevant: 1 or 0 per position; known, ideal: as in Reference.
+    """
+
+    def __init__(self, marks, references, scale):
+        self.marks, self.scale = marks, scale
+        self.known, self.ideal = zip(*references) if references else ((), ())
+        self.relevant = [ranking.translate(scale.as_relevant) for ranking in marks]
+        self.counts = {}
+
+    def found(self, k):
+        """How many relevant documents each query has among its first k."""
+        if k not in self.counts:
+            self.counts[k] = [relevant.count(1, 0, k) for relevant in self.relevant]
+        return self.counts[k]
+
+    @cached_property
+    def terms(self):
+        """The terms of each query's DCG, as far as any cutoff looks, without the zeros at the end."""
+        as_grades, longest, table = self.scale.as_grades, self.scale.longest, self.scale.gains.table
+        return [dcg_terms(ranking[:longest].translate(as_grades).rstrip(b"\0"), table) for ranking in self.marks]
 
 
 class Gains(dict):
-    """The DCG of grades (bytes), each computed once: most queries begin alike."""
+    """The DCG of ideal grades (bytes), each computed once: many queries have the same."""
 
     def __init__(self, gain, max_grade):
         self.table = gain_table(gain, max_grade)
@@ -41,19 +64,18 @@ def ndcg(results, k):
 
     Ranked [0, 3], judged one 3 and one 1, linear, k = 2: (3 / log2 3) / (3 + 1 / log2 3) = 0.521310.
     """
-    gains = results.gains
-    return [gains[grades[:k].rstrip(b"\0")] / gains[ideal[:k]] if ideal else 0.0
-            for grades, ideal in zip(results.grades, results.ideal)]
+    gains = results.scale.gains
+    return [fsum(terms[:k]) / gains[ideal[:k]] if ideal else 0.0 for terms, ideal in zip(results.terms, results.ideal)]
 
 
 def precision(results, k):
     """Relevant [1, 0] at k = 5: 1 / 5 = 0.2, since trec_eval divides by k."""
-    return [relevant.count(1, 0, k) / k for relevant in results.relevant]
+    return [found / k for found in results.found(k)]
 
 
 def recall(results, k):
     """Relevant [1, 0, 1] of 4 known, at k = 2: 1 / 4 = 0.25."""
-    return [relevant.count(1, 0, k) / known if known else 0.0 for relevant, known in zip(results.relevant, results.known)]
+    return [found / known if known else 0.0 for found, known in zip(results.found(k), results.known)]
 
 
 def reciprocal_rank(results, k):
@@ -63,7 +85,7 @@ def reciprocal_rank(results, k):
 
 def success(results, k):
     """Relevant [0, 0, 1] at k = 2: 0; at k = 3: 1."""
-    return [1.0 if relevant.find(1, 0, k) >= 0 else 0.0 for relevant in results.relevant]
+    return [1.0 if found else 0.0 for found in results.found(k)]
 
 
 def average_precision(results, k):
@@ -137,6 +159,4 @@ class Scale:
 
     def results(self, marks, references):
         """The Results of rankings, given as marks, and the references of the same queries."""
-        known, ideal = zip(*references) if references else ((), ())
-        return Results(marks, [ranking.translate(self.as_grades) for ranking in marks],
-                       [ranking.translate(self.as_relevant) for ranking in marks], known, ideal, self.gains)
+        return Results(marks, references, self)

@@ -90,8 +90,8 @@ def _order(documents, scores, ties, depth):
             end += 1  # any document of the group that the depth cuts may come to stand above it
         documents, scores = documents[:end], scores[:end]
     if ties == "trec":
-        equal = list(map(eq, scores, islice(scores, 1, None)))
-        if True in equal:
+        equal = bytes(map(eq, scores, islice(scores, 1, None)))
+        if 1 in equal:
             documents = _sort_ties(documents, equal)
     return (documents, scores) if depth is None or len(documents) <= depth else (documents[:depth], scores[:depth])
 
@@ -103,14 +103,13 @@ def _sort(documents, scores):
 
 
 def _sort_ties(documents, equal):
-    """The documents with each group of equal scores by id descending; equal[i] says that positions i and i + 1 tie."""
+    """The documents with each group of equal scores by id descending; equal[i] is 1 where positions i and i + 1 tie, else 0."""
     documents = documents[:]
-    equal.append(False)
-    end = 0
-    while True in equal[end:]:
-        start = equal.index(True, end)
-        end = equal.index(False, start) + 1
+    start, equal = equal.index(1), equal + b"\0"
+    while start >= 0:
+        end = equal.index(0, start) + 1
         documents[start:end] = sorted(documents[start:end], reverse=True)
+        start = equal.find(1, end)
     return documents
 
 
