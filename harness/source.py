@@ -112,6 +112,7 @@ class Source:
 
     def blocks(self):
         """Blocks of whole lines, each ending in a line feed, without byte-order mark and without blank lines at the end."""
+        _reuse_memory()
         rest = b"" if self.start else self.read(3)
         if rest[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise RecordError(f"{self.name}: UTF-16, by its first two bytes; save it as UTF-8")
@@ -142,6 +143,14 @@ class Source:
         """(line number, fields) of every line that is not blank. Fields are separated by ASCII spaces and tabs."""
         for number, line in self.raw_lines():
             yield number, line.split()
+
+
+def _reuse_memory():
+    """Have glibc keep the memory of one block's lists for the next one, instead of giving it back and getting it anew.
+
+    It keeps pieces up to the size of the largest that was freed. Without that a tenth of the time goes into page faults.
+    """
+    bytes(4 * 2**20)
 
 
 def printable(token):
