@@ -851,20 +851,19 @@ def _population(panel, measured, members):
         allowed = list(map(and_, item.eligible, members))
         sums = item.sums if all(allowed) else {model: [list(compress(column, allowed)) for column in own]
                                                for model, own in item.sums.items()}
-        put = _put_whole if item.cutoff is None else _put_at
         if item.cutoff:
             eligible[str(item.cutoff)] = sum(allowed)
             for model, shown in item.excluded.items():
                 excluded[model][str(item.cutoff)] = sum(compress(shown, members))
         for model, block in models.items():
-            put(block, item, value := rounded(ratio(*sums[model])))
+            _put(block, item, value := rounded(ratio(*sums[model])))
             if value is None:
                 why = ("no query is eligible" if not any(allowed) else "no eligible query has a known useful passage"
                        if item.metric == "recall" else "no position is retained")
                 block.setdefault("undefined", []).append(f"{label(item.metric, item.cutoff)}: {why}")
         for block, family in zip(comparisons, families):
             entry = compare(sums[block["base"]], sums[block["candidate"]])
-            put(block, item, entry)
+            _put(block, item, entry)
             family.append((label(item.metric, item.cutoff), entry))
     for block, family in zip(comparisons, families):
         if undefined := _complete(family, panel.tolerance):
@@ -873,12 +872,11 @@ def _population(panel, measured, members):
             "excluded_positions": excluded, "models": models, "comparisons": comparisons}
 
 
-def _put_at(block, item, value):
-    block.setdefault(item.metric, {})[str(item.cutoff)] = value
-
-
-def _put_whole(block, item, value):
-    block[item.metric] = value
+def _put(block, item, value):
+    if item.cutoff:
+        block.setdefault(item.metric, {})[str(item.cutoff)] = value
+    else:
+        block[item.metric] = value
 
 
 def label(metric, cutoff):
