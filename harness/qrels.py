@@ -11,7 +11,7 @@ from collections import namedtuple
 from itertools import islice
 
 from harness.columns import Unproven, columns, spaced, stretches
-from harness.source import Source, count_of, found_fields, show
+from harness.source import Source, count_of, found_fields, show, some, visible
 from metrics import MAX_GRADE, RecordError
 
 QRELS_COLUMNS = "4 fields (qid iter docid grade) or 3 (BEIR: query-id corpus-id score)"
@@ -110,12 +110,13 @@ def _line_qrels(source, max_grade):
         negatives += grade < 0
         documents = judged.setdefault(query, {})
         if document in documents:
-            if documents[document] != max(grade, 0):
+            line, given = first[query, document]
+            if given != grade:
                 raise RecordError(f"{place}: query {show(query)}, document {show(document)}: grade {grade} here,"
-                                  f" {documents[document]} on line {first[query, document]}; expected one judgment of the pair")
+                                  f" {given} on line {line}; expected one judgment of the pair")
             repeats.append((query, document))
         documents[document] = max(grade, 0)
-        first.setdefault((query, document), number)
+        first.setdefault((query, document), (number, grade))
     if not judged:
         raise RecordError(f"{source.name}: no judgments; expected lines of {QRELS_COLUMNS}")
     return Qrels(source.name, judged, _qrels_warnings(source.name, repeats, negatives))
@@ -144,31 +145,64 @@ def _qrels_warnings(name, repeats, negatives):
 
 
 def _json_qrels(source, max_grade):
-    judged, negatives = {}, 0
-    for query, document, grade in json_pairs(source):
-        if type(grade) is not int or grade > max_grade:
-            expected = f"a grade in 0..{max_grade}" if type(grade) is int else "an integer as grade"
-            swapped = "; are the qrels and the run swapped?" if type(grade) is float else ""
-            raise RecordError(f"{source.name}: query {show(query)}, document {show(document)}: expected {expected}, got {grade}{swapped}")
-        negatives += grade < 0
-        judged.setdefault(query, {})[document] = max(grade, 0)
-    return Qrels(source.name, judged, _qrels_warnings(source.name, [], negatives))
+    judged, negatives, empty = {}, 0, []
+    for query, documents in json_queries(source):
+        for document, grade in documents.items():
+            _check_json_grade(grade, max_grade, f"{source.name}: query {show(query)}, document {show(document)}")
+            negatives += grade < 0
+            judged.setdefault(query, {})[document] = max(grade, 0)
+        if not documents:
+            empty.append(query)
+    if not judged:
+        raise RecordError(f"{source.name}: no judgments; expected {{query: {{document: grade}}}}, got {some(empty)} without any")
+    warnings = _qrels_warnings(source.name, [], negatives)
+    if empty:
+        warnings.append(f"{source.name}: {count_of(len(empty), 'query')} without a judgment, left out: {some(empty)}")
+    return Qrels(source.name, judged, warnings)
 
 
-def json_pairs(source):
-    """(query, document, number) of a ranx JSON file, {query: {document: number}}; ids as bytes."""
-    from metrics import decode_utf8, parse_json, quote
+def _check_json_grade(grade, max_grade, place):
+    if type(grade) is not int or grade > max_grade:
+        expected = f"a grade in 0..{max_grade}" if type(grade) is int else "an integer as grade"
+        swapped = "; are the qrels and the run swapped?" if type(grade) is float else ""
+        raise RecordError(f"{place}: expected {expected}, got {grade}{swapped}")
 
-    content = parse_json(decode_utf8(source.read(), source.name), source.name)
+
+def json_queries(source):
+    """(query, {document: number}) of a ranx JSON file, {query: {document: number}}; ids as bytes.
+
+    A query can have no document: that is an empty ranking.
+    """
+    from metrics import quote
+
+    content = _json_content(source)
     if not isinstance(content, dict) or not content:
         raise RecordError(f"{source.name}: top level: expected an object {{query: {{document: number}}}}, got {quote(content)}")
     for query, documents in content.items():
         if not isinstance(documents, dict):
-            raise RecordError(f"{source.name}: query {query}: expected an object {{document: number}}, got {quote(documents)}")
+            raise RecordError(f"{source.name}: query {visible(query)}: expected an object {{document: number}},"
+                              f" got {quote(documents)}")
         for document, number in documents.items():
             if type(number) not in (int, float) or abs(number) > 1e308:
-                raise RecordError(f"{source.name}: query {query}, document {document}: expected a number, got {quote(number)}")
-            yield query.encode("utf-8", "surrogatepass"), document.encode("utf-8", "surrogatepass"), number
+                place = f"{source.name}: query {visible(query)}, document {visible(document)}"
+                raise RecordError(f"{place}: expected a number, got {quote(number)}")
+        yield _id(query), {_id(document): number for document, number in documents.items()}
+
+
+def _json_content(source):
+    """The value of a file that is read as JSON. The error says why it is, since columns can be taken for JSON, too."""
+    from metrics import decode_utf8, parse_json
+
+    content = source.read()
+    try:
+        return parse_json(decode_utf8(content, source.name), source.name)
+    except RecordError as error:
+        why = source.why_json()
+        raise RecordError([problem + why for problem in error.problems]) from None
+
+
+def _id(text):
+    return text.encode("utf-8", "surrogatepass")
 
 
 def read_pairs(path):

@@ -14,13 +14,14 @@ do not stand together, which holds the whole run.
 Both give the same rankings; a test compares them on thousands of small files.
 """
 
+import os
 from itertools import islice, repeat
 from math import isfinite
 from operator import eq
 
 from harness.columns import Unproven, columns, spaced, stretches
-from harness.qrels import Qrels, json_pairs, read_pairs, read_qrels  # noqa: F401  runs are of no use without them
-from harness.source import Source, count_of, found_fields, show
+from harness.qrels import Qrels, json_queries, read_pairs, read_qrels  # noqa: F401  runs are of no use without them
+from harness.source import Source, count_of, found_fields, show, visible
 from metrics import EXCLUDED, RecordError
 
 UNJUDGED = EXCLUDED  # the byte of a position whose passage is in no judgment
@@ -176,7 +177,8 @@ def _decimal_shape(scores):
     """(width, place of the point) if all scores are plain decimals of that one shape, whose bytes order them; or None."""
     size, width, point = len(scores), len(scores[0]), scores[0].find(b".")
     joined = b" ".join(scores)
-    same = (point >= 0 and width <= EXACT_DIGITS + 1
+    same = (point >= 0 and 1 < width <= EXACT_DIGITS + 1  # a point alone is no number
+            and len(joined) == size * (width + 1) - 1  # else the last one could be shorter: 2.5 after 2.50, an equal number
             and joined[point::width + 1] == b"." * size
             and joined[width::width + 1] == b" " * (size - 1)
             and joined.translate(None, DIGITS) == b". " * (size - 1) + b".")
@@ -264,11 +266,8 @@ def _lines_scattered(source, marco):
 
 def _json_queries(source, _):
     """The queries of a ranx JSON run: {query: {document: score}}."""
-    queries = {}
-    for query, document, score in json_pairs(source):
-        queries.setdefault(query, {})[document] = float(score)
-    for query, documents in queries.items():
-        yield query, list(documents), list(documents.values())
+    for query, documents in json_queries(source):
+        yield query, list(documents), list(map(float, documents.values()))
 
 
 FAST_WAYS = (_fast, _fast_scattered)
@@ -294,5 +293,5 @@ def no_query_in_common(name, ran, judged):
     def sample(ids):
         return ", ".join(map(show, sorted(ids)[:2]))
 
-    return RecordError(f"{name}: no query id in common: {count_of(len(ran), 'run query')} ({sample(ran)}),"
+    return RecordError(f"{visible(os.fspath(name))}: no query id in common: {count_of(len(ran), 'run query')} ({sample(ran)}),"
                        f" {count_of(len(judged), 'judged query')} ({sample(judged)}); are these the same topics?")

@@ -15,7 +15,7 @@ from harness.halves import in_halves
 from harness.measures import Scale, parse_measure
 from harness.qrels import read_qrels
 from harness.runs import UNJUDGED, arrange, mark, no_query_in_common, none_judged, rankings
-from harness.source import count_of, printable, some, text_of
+from harness.source import count_of, printable, some, text_of, visible
 from metrics import MAX_GRADE, RecordError
 
 # option -> (default or, for a choice, the choices with the default first; what it does). argparse takes longer to load
@@ -166,7 +166,7 @@ def label_of(path):
     if path == "-":
         return "stdin"
     name, extension = os.path.splitext(os.path.basename(path).removesuffix(".gz"))
-    return name if extension in EXTENSIONS else name + extension
+    return visible(name if extension in EXTENSIONS else name + extension)
 
 
 def run_files(paths):
@@ -212,18 +212,27 @@ def notes(scored, judged, options):
     return warnings + [f"{scored.label}: {line}" for line in lines]
 
 
+def means_name(runs):
+    """What the rows of the means have for a query id: all; in parentheses where a query has that id."""
+    ids, name = {printable(query) for run in runs for query in run.queries}, "all"
+    while name in ids:
+        name = f"({name})"
+    return name
+
+
 def rows_of(runs, measures, per_query):
     """(heading, rows) of the table: a row per run, or per query and run, and a column per measure.
 
     The last column is the share of unjudged documents among the positions that the longest cutoff looks at.
     """
+    means = means_name(runs)
     heading = ["run", *(["query"] if per_query else []), *(measure.name for measure in measures), "unjudged"]
     rows = []
     for run in runs:
         if per_query:
             rows += [[run.label, printable(query), *(run.values[measure.name][place] for measure in measures), ""]
                      for place, query in enumerate(run.queries)]
-        rows.append([run.label, *(["all"] if per_query else []), *(mean(run.values[measure.name]) for measure in measures),
+        rows.append([run.label, *([means] if per_query else []), *(mean(run.values[measure.name]) for measure in measures),
                      f"{run.unjudged / run.positions:.1%}" if run.positions else "-"])
     return heading, rows
 
@@ -253,7 +262,16 @@ def as_markdown(scorer, runs, qrels, options):
 
 
 def _all_notes(runs, qrels, options):
-    return [line for run in runs for line in notes(run, len(qrels.judged), options)]
+    return _name_notes(runs, options) + [line for run in runs for line in notes(run, len(qrels.judged), options)]
+
+
+def _name_notes(runs, options):
+    """The warning of a query whose id is the name under which the means stand."""
+    if not options["--per-query"] or (name := means_name(runs)) == "all":
+        return []
+    if options["--format"] == "trec":
+        return ["warning: a query has the id all, as the means have in this format; each run's last all of a measure is the mean"]
+    return [f"warning: a query has the id all; the rows of the means are called {name}"]
 
 
 TREC_NAMES = {"nDCG": "ndcg_cut_", "P": "P_", "R": "recall_", "RR": "recip_rank_", "Success": "success_", "AP": "map_cut_",
@@ -273,7 +291,7 @@ def as_trec(scorer, runs, qrels, options):
     for run in runs:
         lines.append(f"{'runid':22}\tall\t{run.label}")
         for place, query in enumerate(run.queries if options["--per-query"] else []):
-            name = text_of(query, qrels.name)
+            name = visible(text_of(query, qrels.name))
             lines += [f"{trec_name(measure):22}\t{name}\t{_cell(run.values[measure.name][place])}" for measure in scorer.measures]
         lines += [f"{trec_name(measure):22}\tall\t{_cell(mean(run.values[measure.name]))}" for measure in scorer.measures]
     for note in [signature(options, len(qrels.judged)), *_all_notes(runs, qrels, options)]:

@@ -1,7 +1,7 @@
 """Opens files of any kind and size, and shows what stands in them: plain or gzipped, pipes, standard input.
 
     Source(path)      a file that can be read again from the start: blocks of whole lines, lines, fields
-    show, printable   bytes as a message or a table shows them
+    show, printable   bytes as a message or a table shows them; visible does the same for a text
     text_of           bytes as text for a file that is written
 """
 
@@ -25,12 +25,13 @@ class Source:
 
     def __init__(self, path, start=0, end=None):
         self.start, self.end = start, end  # the part of an unzipped file that is read
-        self.name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+        piped = os.fspath(path) == "-"
+        self.name = "standard input" if piped else visible(os.fspath(path))  # it stands in messages
         self.progress = None
         try:
-            if self.name != os.fspath(path) and not sys.stdin:
+            if piped and not sys.stdin:
                 raise RecordError("standard input: closed; expected a run or qrels on it")
-            self.raw = sys.stdin.buffer if self.name != os.fspath(path) else open(path, "rb", BLOCK)
+            self.raw = sys.stdin.buffer if piped else open(path, "rb", BLOCK)
         except OSError as error:
             raise RecordError(f"{self.name}: cannot be read: {error.strerror}") from None
 
@@ -75,9 +76,23 @@ class Source:
 
     def is_json(self):
         """Whether the file is JSON, by its name or its first character that is no white space."""
+        return self._named_json() or self._begins_as_json()
+
+    def why_json(self):
+        """Why is_json took the file for JSON, and what to do if it is none: the end of a message."""
+        named, begins = self._named_json(), self._begins_as_json()
+        signs = ["its name ends in .json"] * named + ["its first character is {"] * begins
+        remedies = ["another name"] * named + ["the lines of another query first"] * begins
+        return f"; read as JSON because {' and '.join(signs)}; if it holds columns, it needs {' and '.join(remedies)}"
+
+    def _named_json(self):
+        return self.name.removesuffix(".gz").endswith(".json")
+
+    def _begins_as_json(self):
+        self.rewind()
         start = self.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
         self.rewind()
-        return self.name.removesuffix(".gz").endswith(".json") or start[:1] == b"{"
+        return start[:1] == b"{"
 
     def peek(self, size):
         """The first bytes, which will be read again."""
@@ -157,8 +172,16 @@ def _reuse_memory():
 
 def printable(token):
     """An id as a table shows it: control characters, and bytes that are no UTF-8, are escaped."""
-    text = token.decode("utf-8", "backslashreplace")
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return visible(token.decode("utf-8", "backslashreplace"))
+
+
+def visible(text):
+    """A text on one line that steers no terminal: what is not printable is escaped, a line feed as \\x0a."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character):
+    return f"\\x{ord(character):02x}" if ord(character) < 256 else ascii(character)[1:-1]
 
 
 def show(token):

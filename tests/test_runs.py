@@ -28,9 +28,17 @@ def qrels_outcome(path, max_grade=3):
         return str(error)
 
 
+def with_score(line, token):
+    """A run's line with another score."""
+    fields = line.split()
+    return " ".join([*fields[:4], token or "5.", *fields[5:]])
+
+
 class RandomRun:
     """A small run, mostly well-formed, with one oddity or none."""
 
+    NUMBERS = (".5", "5.", "0.5", ".50", "0.50", "5.0", "5.00", "05.0", "5", "0.0", "-5", "-.5", "+5", "00.5")
+    NO_NUMBERS = (".", "-", "+", "..", "-.", "+.", ".-", "--", "0..", "5-5", "5e", "e5", ".e5", "0x5")
     SCORES = ("{:.6f}", "{:.2f}", "{:.1f}", "{:.0f}", "{:g}", "{:e}", "-{:.3f}", "{:.17f}", "+{:.2f}", "{:08.3f}")
     ODDITIES = {  # what befalls one line
         "tab": lambda line: line.replace(" ", "\t", 1),
@@ -55,6 +63,8 @@ class RandomRun:
         "query alone": lambda line: line.split()[0],
         "unusual rank": lambda line: line.replace(" Q0", " 0"),
         "zero byte": lambda line: line.replace("d", "d\0"),
+        "point alone": lambda line: with_score(line, "."),
+        "shorter score": lambda line: with_score(line, line.split()[4][:-1]),
         "no document": lambda line: line.replace(" d", " ", 1),
     }
 
@@ -80,9 +90,21 @@ class RandomRun:
         if generator.random() < 0.8:
             scores.sort(reverse=True)
         names = generator.sample(range(20), count)
-        return [
-            f"{query} Q0 d{name} {rank} {style.format(score)} tag" for rank, (name, score) in enumerate(zip(names, scores), 1)
-        ]
+        tokens = self.short_tokens(count) if generator.random() < 0.15 else list(map(style.format, scores))
+        return [f"{query} Q0 d{name} {rank} {token} tag" for rank, (name, token) in enumerate(zip(names, tokens), 1)]
+
+    def short_tokens(self, count):
+        """Scores that are one number in many spellings, or nearly a number, often of one width."""
+        generator = self.generator
+        if generator.random() < 0.3:  # all alike, but one cut short: 2.50, 2.50, 2.5
+            token = generator.choice(("2.50", "2.5", ".50", "0.500"))
+            tokens = [token] * count
+            tokens[generator.choice((-1, generator.randrange(count)))] = token[:-1]
+            return tokens
+        some = self.NUMBERS + self.NO_NUMBERS * (generator.random() < 0.3)
+        if generator.random() < 0.6:
+            some = [token for token in some if len(token) == len(generator.choice(some))] or ["5.5"]
+        return [generator.choice(some) for _ in range(count)]
 
 
 class FastAndPlainTest(TestCase):
@@ -114,6 +136,18 @@ class FastAndPlainTest(TestCase):
             except columns.Unproven:
                 return False
 
+    def test_what_is_nearly_a_number_is_refused_at_every_place_of_a_query(self):
+        for token in RandomRun.NO_NUMBERS:
+            for others in ((token, token), ("1.5", token), (token, "1.5"), (".50", token), ("5." + "0" * len(token), token)):
+                path = self.write("a.run", "".join(f"q Q0 d{rank} {rank} {score} t\n" for rank, score in enumerate(others)))
+                self.assertIn(f"expected a finite number as score, got {token}", str(outcome(path)), others)
+
+    def test_equal_scores_of_different_length_tie(self):
+        for scores in (("2.50", "2.5"), ("2.500", "2.5"), ("2.5", "2.50"), ("2.0", "2."), ("0.5", ".5"), ("2.50", "2.50", "2.5")):
+            path = self.write("a.run", "".join(f"q Q0 d{rank} 1 {score} t\n" for rank, score in enumerate(scores)))
+            documents = outcome(path)[b"q"][0]
+            self.assertEqual(documents, sorted(documents, reverse=True), scores)
+
     def test_qrels(self):
         generator, fast = random.Random(12), 0
         path = self.folder / "a.qrels"
@@ -132,6 +166,9 @@ class FastAndPlainTest(TestCase):
             lambda line: line + " x",
             lambda line: line[:-1] + "\u0662",
             lambda line: line[:-1] + "+1",
+            lambda line: line[:-1] + "-1\n" + line[:-1] + "0",
+            lambda line: line[:-1] + "-1\n" + line[:-1] + "-1",
+            lambda line: line[:-1] + "0\n" + line[:-1] + "-0",
         ]
         for case in range(1000):
             width = generator.choice((3, 4))
@@ -279,6 +316,35 @@ class FormatsTest(TestCase):
         for text, expected in (('{"q": {"d": 1.5}}', "are the qrels and the run swapped?"), ('{"q": {"d": 4}}', "0..3")):
             self.assertIn(expected, qrels_outcome(self.write("q.json", text)))
 
+    def test_an_empty_ranking_is_one(self):
+        path = self.write("a.json", '{"q1": {}, "q2": {"a": 1}}')
+        for ties in ("trec", "input"):
+            self.assertEqual(outcome(path, ties=ties, depth=3, drop_self=True), {b"q1": ([], []), b"q2": ([b"a"], [1.0])})
+        found = qrels.read_qrels(path)
+        self.assertEqual(found.judged, {b"q2": {b"a": 1}})
+        self.assertEqual(found.warnings, [f"{path}: 1 query without a judgment, left out: q1"])
+        message = qrels_outcome(self.write("b.json", '{"q1": {}}'))
+        self.assertIn("no judgments; expected {query: {document: grade}}, got q1 without any", message)
+
+    def test_columns_that_are_taken_for_json(self):
+        named, begins = "read as JSON because its name ends in .json", "its first character is {"
+        line, odd = "q1 Q0 d1 1 2.0 t\n", '{"a":1} Q0 d1 1 2.0 t\n'
+        for name, text, expected in (
+            ("a.json", line, f"{named}; if it holds columns, it needs another name"),
+            ("a.json.gz", gzip.compress(line.encode()), f"{named}; if it holds columns, it needs another name"),
+            ("a.json", b"q\xe9 Q0 d1 1 2.0 t\n", "not UTF-8"),
+            ("a.run", odd, f"because {begins}; if it holds columns, it needs the lines of another query first"),
+            ("a.json", odd, f"{named} and {begins}; if it holds columns, it needs another name and the lines of another query first"),
+        ):
+            self.assertIn(expected, str(outcome(self.write(name, text))))
+            self.assertIn(expected, str(qrels_outcome(self.folder / name)))
+        self.assertEqual(list(outcome(self.write("b.run", line + odd))), [b"q1", b'{"a":1}'])  # the advice works
+
+    def test_names_in_messages_stay_on_one_line(self):
+        path = self.write("a\n\x1b[31m\u202e.run", "q1 Q0 d1\n")
+        self.assertIn("a\\x0a\\x1b[31m\\u202e.run: line 1: expected 6 fields", outcome(path))
+        self.assertIn("a\\x0a\\x1b[31m\\u202e.run: line 1", qrels_outcome(path))
+
     def test_a_lone_surrogate_in_an_id_is_named_where_it_cannot_be_written(self):
         found = outcome(self.write("a.json", '{"q": {"\\ud800": 1}}'))
         document = found[b"q"][0][0]
@@ -297,6 +363,13 @@ class FormatsTest(TestCase):
         self.assertEqual(len(found.warnings), 2)
         self.assertIn("1 judgment repeated alike", found.warnings[0])
         self.assertIn("2 negative grades", found.warnings[1])
+
+    def test_judgments_are_alike_if_the_given_grades_are(self):
+        found = qrels.read_qrels(self.write("a.qrels", "1 0 a -1\n1 0 a -1\n1 0 b 0\n1 0 b -0\n"))
+        self.assertIn("2 judgments repeated alike", found.warnings[0])
+        for first, second in ((-1, 0), (0, -1), (-1, -2)):
+            message = qrels_outcome(self.write("a.qrels", f"1 0 a {first}\n1 0 a {second}\n"))
+            self.assertIn(f"line 2: query 1, document a: grade {second} here, {first} on line 1", str(message))
 
     def test_an_id_that_is_no_utf8_is_named(self):
         with self.assertRaises(RecordError) as raised:

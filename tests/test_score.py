@@ -153,6 +153,38 @@ class CommandTest(ScoreCase):
         )
         self.assertIn("missing=zero", done.stderr)
 
+    def test_a_query_named_all_is_told_from_the_mean(self):
+        self.files(["all Q0 a 1 3.0 t", "t2 Q0 a 1 3.0 t"], ["all 0 a 1", "t2 0 c 1", "t2 0 a 0"])
+        for form, row in (("text", "a    (all)  0.5000      0.0%\n"), ("markdown", "| a | (all) | 0.5000 | 0.0% |\n")):
+            done = self.command("a.qrels", "a.run", "--metrics", "RR", "--per-query", "--format", form)
+            self.assertIn(row, done.stdout)
+            self.assertIn("\nwarning: a query has the id all; the rows of the means are called (all)\n", done.stdout)
+        done = self.command("a.qrels", "a.run", "--metrics", "RR", "--per-query", "--format", "trec")
+        rows = [line.split()[1:] for line in done.stdout.splitlines()]
+        self.assertEqual(rows, [["all", "a"], ["all", "1.0000"], ["t2", "0.0000"], ["all", "0.5000"]])
+        self.assertIn("each run's last all of a measure is the mean", done.stderr)
+        self.assertNotIn("warning", self.command("a.qrels", "a.run", "--metrics", "RR").stdout)
+
+    def test_names_and_ids_that_would_break_rows_or_steer_the_terminal_are_escaped(self):
+        self.write("a\nb\x1b[31m.run", json.dumps({"t\n\x1b1": {"a": 1}}))
+        self.write("q\x1b[2J.qrels", json.dumps({"t\n\x1b1": {"a": -1, "b": 1}, "t2": {}}))
+        for form in ("text", "markdown", "trec", "json"):
+            done = self.command("q\x1b[2J.qrels", "a\nb\x1b[31m.run", "--metrics", "RR", "--per-query", "--format", form)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("a\\x0ab\\x1b[31m" if form != "json" else r"a\\x0ab", done.stdout)
+            self.assertTrue((done.stdout + done.stderr).replace("\n", "").replace("\t", "").isprintable(), form)
+            if form != "json":
+                self.assertIn("t\\x0a\\x1b1", done.stdout)
+
+    def test_an_empty_ranking_scores_0_and_is_not_missing(self):
+        self.write("a.json", '{"t1": {}}')
+        self.write("a.qrels", "t1 0 a 1\nt2 0 a 1\n")
+        done = self.command("a.qrels", "a.json", "--metrics", "RR,P@1", "--missing", "skip", "--format", "json", "--per-query")
+        found = json.loads(done.stdout)["runs"]["a"]
+        self.assertEqual((found["per_query"], found["missing"]), ({"t1": {"RR": 0.0, "P@1": 0.0}}, ["t2"]))
+        self.write("a.json", '{"x": {}}')
+        self.assertIn("no query id in common: 1 run query (x), 2 judged queries (t1, t2)", self.command("a.qrels", "a.json").stderr)
+
     def test_json_holds_everything_unrounded(self):
         self.files(self.RUN, self.QRELS)
         done = self.command("a.qrels", "a.run", "--metrics=AP,RR", "--format=json", "--per-query", "--missing=skip")
