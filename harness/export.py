@@ -10,7 +10,7 @@ import os
 import sys
 
 from harness.arguments import Parser, keep_inputs, positive
-from harness.source import count_of
+from harness.source import count_of, visible
 from metrics import EXCLUDED, Panel, RecordError, Table, load_record, quote, write_whole
 
 QRELS_HEADER = "query-id\tcorpus-id\tscore\n"  # BEIR's
@@ -175,6 +175,14 @@ def block_files(block, options):
     return FORMATS[options.to](block, ranked, names), notes
 
 
+def _folder(options, place):
+    """The folder of a block: its section's, in --output. A name with a separator could lead anywhere."""
+    if "/" in place or "\\" in place or ":" in place:
+        raise RecordError(f"{options.record}: section {visible(place)}: expected a name that can be a folder's,"
+                          " without /, \\ and :; rename the section")
+    return os.path.join(options.output, *place.split(".")) if place else options.output
+
+
 def main(argv):
     """Write the files of every block of a record."""
     options = _parser().parse_args(argv)
@@ -182,10 +190,10 @@ def main(argv):
     written = {}
     for place, block in record.blocks.items():
         files, notes = block_files(block, options)
-        folder = os.path.join(options.output, *place.split(".")) if place else options.output
+        folder = _folder(options, place)
         written |= {os.path.join(folder, *name.split("/")): text for name, text in files.items()}
         for note in notes:
-            print(f"note: {place + ': ' if place else ''}{note}", file=sys.stderr)
+            print(visible(f"note: {place + ': ' if place else ''}{note}"), file=sys.stderr)
     if not written:
         raise RecordError(f"{options.record}: no rankings to write --to {options.to}; public tables go --to csv")
     for path in written:
@@ -193,7 +201,7 @@ def main(argv):
     for path, text in written.items():
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         write_whole(path, text)
-        print(path)
+        print(visible(path))
     return 0
 
 

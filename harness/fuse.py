@@ -7,11 +7,10 @@ Cormack, Clarke and Büttcher 2009. Only ranks count, so the runs' scores need n
 
 import sys
 from hashlib import sha256
-from math import fsum
 
 from harness.arguments import Parser, filled, keep_inputs, positive, read_once, unicode_text
 from harness.runs import rankings
-from harness.source import Source, count_of, some, text_of
+from harness.source import Source, count_of, some, text_of, visible
 from metrics import RecordError, decode_utf8, parse_json, quote, write_whole
 
 
@@ -19,15 +18,17 @@ def fuse(ranked, constant, depth):
     """[(document, score)] of rankings (lists of documents, best first), best first, at most depth.
 
     >>> fuse([["a", "b"], ["b", "c"]], 60, 2)  # b: 1/62 + 1/61
-    [('b', 0.03252247488101534), ('a', 0.01639344262295082)]
+    [('b', 0.03252247488101533), ('a', 0.01639344262295082)]
 
-    Equal scores stand by document id descending, as trec_eval reads them.
+    Equal scores stand by document id descending, as trec_eval reads them. Each is an exact fraction that is rounded once, so
+    that equal sums of different ranks are equal: at 60, ranks 3 and 80 and ranks 24 and 30 are both 29/1260.
     """
-    parts = {}
+    sums = {}
     for documents in ranked:
-        for rank, document in enumerate(documents, 1):
-            parts.setdefault(document, []).append(1 / (constant + rank))
-    scores = sorted(((fsum(part), document) for document, part in parts.items()), reverse=True)
+        for divisor, document in enumerate(documents, constant + 1):
+            above, below = sums.get(document, (0, 1))
+            sums[document] = above * divisor + below, below * divisor
+    scores = sorted(((above / below, document) for document, (above, below) in sums.items()), reverse=True)
     return [(document, score) for score, document in scores[:depth]]
 
 
@@ -46,9 +47,10 @@ def same_texts(ranked, groups):
 
 
 def read_texts(path, wanted):
-    """{document: digest of its text} of a JSON Lines file of {"_id" or "id": …, "text": …}, for the wanted documents.
+    """{document: digest of its text} of a JSON Lines file of {"_id" or "id": …, "title": …, "text": …}, if wanted.
 
-    Texts are the same if they differ in white space alone.
+    A document's text is its title, if it has one, and its text. Texts are the same if they differ in white space alone. An
+    empty text says nothing of what the document is, so such a document gets no digest.
     """
     digests = {}
     with Source(path) as source:
@@ -58,8 +60,11 @@ def read_texts(path, wanted):
             name = passage.get("_id", passage.get("id")) if isinstance(passage, dict) else None
             if not isinstance(name, str) or not isinstance(passage.get("text"), str):
                 raise RecordError(f'{place}: expected {{"_id": …, "text": …}}, both strings, got {quote(passage)}')
-            if (document := name.encode("utf-8", "surrogatepass")) in wanted:
-                digests[document] = sha256(" ".join(passage["text"].split()).encode("utf-8", "surrogatepass")).digest()
+            title = passage.get("title")
+            if title is not None and not isinstance(title, str):
+                raise RecordError(f"{place}: title: expected a string, got {quote(title)}")
+            if (document := name.encode("utf-8", "surrogatepass")) in wanted and (words := passage["text"].split()):
+                digests[document] = sha256(" ".join((title or "").split() + words).encode("utf-8", "surrogatepass")).digest()
     return digests
 
 
@@ -102,11 +107,11 @@ def main(argv):
         groups = read_texts(options.dedupe, wanted)
         if len(groups) < len(wanted):
             of_all = f"{len(wanted) - len(groups):,} of {count_of(len(wanted), 'document')}"
-            print(f"note: {of_all} without a text in {options.dedupe}: kept", file=sys.stderr)
+            print(f"note: {of_all} without a text in {visible(options.dedupe)}: kept", file=sys.stderr)
     lines = list(fused_lines(queries, groups, options))
     write_whole(options.output, "".join(lines))
     sizes = count_of(len(queries), "query"), count_of(len(lines), "line"), f"from {count_of(len(options.runs), 'run')}"
-    print(f"{options.output}: {', '.join(sizes)}")
+    print(f"{visible(options.output)}: {', '.join(sizes)}")
     return 0
 
 
@@ -118,7 +123,8 @@ def _parser():
     parser.add_argument("--depth", type=positive, default=50, help="documents kept per query (50)")
     parser.add_argument("--from-depth", type=positive, default=1000, help="documents taken from each run per query (1000)")
     parser.add_argument("--dedupe", type=filled, metavar="TEXTS.jsonl",
-                        help='{"_id": …, "text": …} a line; of documents with one text, one stays')
+                        help='{"_id": …, "title": …, "text": …} a line, with or without title; of documents with one text,'
+                             " one stays")
     parser.add_argument("--ties", choices=["trec", "input"], default="trec",
                         help="equal scores in the runs: docid descending, or file order (trec)")
     parser.add_argument("--drop-self", action="store_true", help="remove the document whose id is the query's")

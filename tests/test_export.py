@@ -119,6 +119,14 @@ class FilesTest(ExportCase):
         self.assertEqual([path.name for path in (self.folder / "out").iterdir()], ["m.json"])
         self.assertEqual((self.folder / "out" / "m.json").read_text(), text)
 
+    def test_a_section_leads_nowhere_but_into_the_output(self):
+        for section in (str(self.folder / "elsewhere"), "a/b", "a\\b", "C:x"):
+            self.write("r.json", json.dumps({section: self.PANEL}))
+            done = self.run_command("harness", "export", "r.json", "--output", "out", "--to", "trec")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("expected a name that can be a folder's", done.stderr)
+            self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["r.json"])
+
     def test_what_cannot_be_written(self):
         with self.assertRaises(RecordError):
             export.file_names(["a/b", "a_b"])

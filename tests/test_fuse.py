@@ -2,8 +2,10 @@
 
 import json
 import random
+from fractions import Fraction
 
 from harness import fuse, runs
+from metrics import RecordError
 from tests import TestCase
 
 
@@ -15,10 +17,29 @@ class FuseTest(TestCase):
             self.assertAlmostEqual(score, expected, delta=1e-17)
 
     def test_the_constant_and_the_depth(self):
-        self.assertEqual(fuse.fuse([[b"a", b"b"], [b"b"]], 1, 1), [(b"b", 1 / 3 + 1 / 2)])
+        self.assertEqual(fuse.fuse([[b"a", b"b"], [b"b"]], 1, 1), [(b"b", 5 / 6)])
 
     def test_equal_sums_stand_by_id_descending(self):
         self.assertEqual([document for document, _ in fuse.fuse([[b"a", b"b"], [b"b", b"a"]], 60, 2)], [b"b", b"a"])
+
+    def test_exactly_equal_sums_of_different_ranks_are_ties(self):
+        for names in ((b"x", b"y"), (b"y", b"x")):
+            ranked = [[b"f%d" % place for place in range(100)], [b"g%d" % place for place in range(100)]]
+            for name, places in zip(names, ((3, 80), (24, 30))):  # 1/63 + 1/140 = 1/84 + 1/90 = 29/1260
+                for documents, place in zip(ranked, places):
+                    documents[place - 1] = name
+            found = [row for row in fuse.fuse(ranked, 60, 200) if row[0] in names]
+            self.assertEqual(found, [(b"y", 29 / 1260), (b"x", 29 / 1260)])
+
+    def test_scores_are_exact_sums_rounded_once(self):
+        generator = random.Random(7)
+        ranked = [generator.sample([b"%d" % number for number in range(200)], 150) for _ in range(3)]
+        sums = {}
+        for documents in ranked:
+            for rank, document in enumerate(documents, 1):
+                sums[document] = sums.get(document, 0) + Fraction(1, 60 + rank)
+        expected = sorted(((float(value), document) for document, value in sums.items()), reverse=True)
+        self.assertEqual(fuse.fuse(ranked, 60, 200), [(document, value) for value, document in expected])
 
     def test_the_order_of_the_runs_changes_nothing(self):
         generator = random.Random(2)
@@ -32,6 +53,23 @@ class FuseTest(TestCase):
         groups = {b"a": b"1", b"z": b"1", b"b": b"2"}
         self.assertEqual(fuse.same_texts([[b"z", b"b", b"a"], [b"x", b"a", b"b"]], groups), [[b"z", b"b"], [b"x", b"z", b"b"]])
         self.assertEqual(fuse.same_texts([[b"z"], [b"a"]], groups), [[b"a"], [b"a"]])  # both stand first: the smaller id
+
+    def digests(self, *passages):
+        lines = [json.dumps({"_id": str(place), **passage}) + "\n" for place, passage in enumerate(passages)]
+        path = self.write("texts.jsonl", "".join(lines))
+        found = fuse.read_texts(path, {b"%d" % place for place in range(len(passages))})
+        return [found.get(b"%d" % place) for place in range(len(passages))]
+
+    def test_empty_texts_are_no_duplicates(self):
+        empty = {"text": ""}, {"text": " \n"}, {"title": "A", "text": ""}, {"title": "A", "text": "\u3000"}
+        self.assertEqual(self.digests(*empty), [None] * 4)
+
+    def test_the_title_is_part_of_the_text(self):
+        found = self.digests({"title": "A", "text": "b"}, {"title": "B", "text": "b"}, {"text": "b"}, {"title": "", "text": "b"},
+                             {"title": None, "text": " b"}, {"title": " A\n", "text": "b"}, {"text": "A b"})
+        self.assertEqual([found.index(digest) for digest in found], [0, 1, 2, 2, 2, 0, 0])
+        with self.assertRaisesRegex(RecordError, "line 1: title: expected a string, got 0"):
+            self.digests({"title": 0, "text": "b"})
 
 
 class CommandTest(TestCase):
