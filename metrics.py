@@ -1034,7 +1034,7 @@ def panel_notes(panel, summary):
         if excluded := summary["excluded_positions"][model][str(k)]:
             yield f"{model}: {excluded:,} of {sum(len(ranking[:k]) for ranking in rankings):,} positions excluded at {k}."
         if not all(rankings):
-            yield f"{model}: 0 ranked for {_listed(panel.ids, map(len, rankings))}, scored as zero."
+            yield f"{model}: 0 ranked for {_listed(panel.ids, map(len, rankings))}: zero, and no weight in pooled precision."
     for cutoff in panel.cutoffs:
         if summary["eligible"][str(cutoff)] < len(panel.ids):
             eligible = retained_grades(panel, dict.fromkeys(panel.models, [cutoff] * len(panel.ids)))[1]
@@ -1118,41 +1118,49 @@ def explain(panel, query, model, k):
 
 
 def load_records(directory, names=()):
-    """([(path, Record)], notes) of a folder, or of its folder records/ when it holds no record itself.
+    """([(path, Record)], notes) of a folder and of the folder records/ in it.
 
     names limits them to those records; notes name the JSON files that are no records. Raises RecordError that lists every problem.
     """
-    records, problems, notes, known = [], [], [], []
-    for folder in (os.fspath(directory), os.path.join(directory, "records")):
-        notes += [f"skipped: {problem}" for problem in problems]  # what is broken beside a folder records/ does not keep from it
-        problems, files = [], ()
-        try:
-            files = sorted(os.listdir(folder))
-        except OSError as error:
-            if folder == os.fspath(directory) or not isinstance(error, FileNotFoundError):
-                problems.append(f"{folder}: cannot be read: {error.strerror}; expected a folder with records")
-        notes += [f"{os.path.join(folder, file)}: skipped: a record's name ends in .json" for file in files
-                  if file.lower().endswith(".json") and not file.endswith(".json")]
-        for name in (file[:-5] for file in files if file.endswith(".json") and not file.endswith("-summary.json")):
-            known.append(name)
-            path = os.path.join(folder, name + ".json")
-            if not names or name in names:
-                try:
-                    _load_into(path, name in names or name + "-summary.json" in files, records, notes)
-                except RecordError as error:
-                    problems += error.problems
-        inner = os.path.join(directory, "records")
-        if records or problems and not os.path.isdir(inner):
-            if folder != inner and not names and os.path.isdir(inner):
-                notes.append(f"{inner}: not looked into, since {directory} holds records itself")
-            break
-    missing = set(names) - {record.name.removesuffix(".json") for _, record in records}
+    outer, inner = os.fspath(directory), os.path.join(directory, "records")
+    notes, known = [], []
+    records, problems = _load_folder(outer, False, names, notes, known)
+    own, more = _load_folder(inner, True, names, notes, known)
+    if own and not records:  # what is broken beside a folder records/ does not keep from it
+        notes += [f"skipped: {problem}" for problem in problems]
+        problems = []
+    records, problems = records + own, problems + more
+    found = [record.name.removesuffix(".json") for _, record in records]
+    problems += [f"{outer}: {name}.json is in it and in its folder records/ too; keep one" for name in dict.fromkeys(found)
+                 if found.count(name) > 1]
+    missing = sorted(set(names) - set(found))
     if not problems and (missing or not records):
-        problems.append(f"{directory}: no records{' named ' * bool(missing)}{', '.join(sorted(missing))}; expected "
+        problems.append(f"{directory}: no records{' named ' * bool(missing)}{', '.join(missing)}; expected "
                         + (f"one of: {', '.join(known)}" if known else "files such as retriever.json here or in a folder records/"))
     if problems:
         raise RecordError(problems)
     return records, notes
+
+
+def _load_folder(folder, optional, names, notes, known):
+    """(records, problems) of one folder, which an optional one need not be; adds to the notes, and to the known names."""
+    records, problems = [], []
+    if optional and not os.path.isdir(folder):
+        return [], []
+    try:
+        files = sorted(os.listdir(folder))
+    except OSError as error:
+        return [], [f"{folder}: cannot be read: {error.strerror}; expected a folder with records"]
+    notes += [f"{os.path.join(folder, file)}: skipped: a record's name ends in .json" for file in files
+              if file.lower().endswith(".json") and not file.endswith(".json")]
+    for name in (file[:-5] for file in files if file.endswith(".json") and not file.endswith("-summary.json")):
+        known.append(name)
+        if not names or name in names:
+            try:
+                _load_into(os.path.join(folder, name + ".json"), name in names or name + "-summary.json" in files, records, notes)
+            except RecordError as error:
+                problems += error.problems
+    return records, problems
 
 
 def _load_into(path, wanted, records, notes):
@@ -1181,11 +1189,11 @@ def _size(summary):
 
 def verify(records, summaries, tolerance, whole_folder):
     """(lines, found): what the stored summaries say, and each difference as (file, place, stored, recomputed)."""
-    lines, found, names, folder = [], [], set(), os.path.dirname(records[0][0])
-    for (_, record), summary in zip(records, summaries):
-        name = record.name.removesuffix(".json") + "-summary.json"
-        names.add(name)
-        if not os.path.isfile(stored := os.path.join(folder, name)):
+    lines, found, expected = [], [], {path.removesuffix(".json") + "-summary.json" for path, _ in records}
+    for (path, record), summary in zip(records, summaries):
+        stored = path.removesuffix(".json") + "-summary.json"
+        name = os.path.basename(stored)
+        if not os.path.isfile(stored):
             found.append((name, "", MISSING, summary))
             lines.append(f"{name}: missing: {record.name} has no summary, a file of this name; --write makes it")
             continue
@@ -1198,10 +1206,11 @@ def verify(records, summaries, tolerance, whole_folder):
         changed = f"; {record.name} is not the file that the summary was made from" * any(place == "signature.sha256" for place, *_ in own)
         result = f"{plural(len(own), 'difference')} in {_size(summary)}{changed}" if own else f"{_size(summary)} reproduced{within}"
         lines.append(f"{name}: {result}")
-    for name in sorted(os.listdir(folder or ".")) if whole_folder else ():
-        if name.endswith("-summary.json") and name not in names:
-            found.append((name, "", name, MISSING))
-            lines.append(f"{name}: a summary without a record; expected {name.replace('-summary.json', '.json')} beside it")
+    for folder in dict.fromkeys(os.path.dirname(path) for path, _ in records) if whole_folder else ():
+        for name in sorted(os.listdir(folder or ".")):
+            if name.endswith("-summary.json") and os.path.join(folder, name) not in expected:
+                found.append((name, "", name, MISSING))
+                lines.append(f"{name}: a summary without a record; expected {name.replace('-summary.json', '.json')} beside it")
     return lines, found
 
 
@@ -1295,7 +1304,8 @@ def main(argv=None):
         markdown = arguments.format == "markdown"
         tables = [table for (_, record), summary in zip(records, summaries) for place, block in record.blocks.items()
                   for table in block_tables(f"{record.name} {place}".strip(), block, section_at(summary, place), markdown)]
-        print(render(tables, markdown), *map(printable, lines), sep="\n")
+        print(render(tables, markdown))
+        print(*map(printable, lines), sep="\n", file=sys.stderr if markdown else sys.stdout)  # tables alone go into a model card
     return 1 if found else 0
 
 

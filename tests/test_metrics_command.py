@@ -153,6 +153,38 @@ class Verify(CommandCase):
         self.main(status=1)
         self.main("--record", "x")
 
+    def test_records_in_both_folders_are_checked(self):
+        """A record put beside the folder records/ must not take the others out of the check."""
+        self.main("--write")
+        inner = self.directory / "records"
+        inner.mkdir()
+        (inner / "y.json").write_text(json.dumps(TABLE), encoding="utf-8")
+        out, _ = self.main(status=1)
+        self.assertIn("y-summary.json: missing", out)
+        self.main("--write")
+        self.assertIn("y-summary.json", self.main()[0])
+        (inner / "z-summary.json").write_text("{}", encoding="utf-8")
+        self.assertIn("z-summary.json: a summary without a record", self.main(status=1)[0])
+        (inner / "z-summary.json").unlink()
+        (inner / "x.json").write_bytes((self.directory / "x.json").read_bytes())
+        self.assertIn("x.json is in it and in its folder records/ too", self.main(status=2)[1])
+
+    def test_what_is_broken_beside_records_is_a_note(self):
+        inner = self.directory / "records"
+        inner.mkdir()
+        (self.directory / "x.json").rename(inner / "x.json")
+        self.main("--write")
+        self.put("package.json", "{")
+        self.assertIn("skipped: ", self.main()[1])
+        (inner / "broken.json").write_text("{", encoding="utf-8")
+        self.assertIn("broken.json: line 1", self.main(status=2)[1])
+
+    def test_markdown_holds_tables_alone(self):
+        self.main("--write")
+        out, notes = self.main("--format", "markdown")
+        self.assertNotIn("reproduced", out)
+        self.assertIn("values reproduced", notes)
+
     def test_record_names(self):
         self.put("y.json", TABLE)
         for name in ("y", "y.json", str(self.directory / "y.json")):
