@@ -216,6 +216,13 @@ class _Reader:
         return Span(self.id(f"{key}.doc", value.get("doc")), start, end, text)
 
 
+def closest_document(name, documents):
+    """The end of a message about a document that is not there: which one is likely to be meant, else which there are."""
+    names = list(documents)
+    near = [known for known in names if known.split("/")[-1] == name.split("/")[-1]][:1]
+    return f"; did you mean {plain(near[0])}?" if near else f"; expected one of {', '.join(map(plain, names[:5]))}" + ", ..." * (len(names) > 5)
+
+
 def check_documents(items, documents, problems):
     """Note every span whose document or quote is not there."""
     for item in items if documents is not None else ():
@@ -227,7 +234,7 @@ def check_documents(items, documents, problems):
 def span_problem(span, documents):
     """What is wrong with a span's place in its document, or None."""
     if span.doc not in documents:
-        return f"no document {plain(span.doc)}"
+        return f"no document {plain(span.doc)}{closest_document(span.doc, documents)}"
     text = documents[span.doc].text
     if span.quote is None:
         return f"end {span.end} is beyond the document's {len(text):,} characters" if span.end > len(text) else None

@@ -58,8 +58,8 @@ def reranking(evaluation):
         return None
     if wide <= k:
         return {"k": k, "wide": None,
-                "sentence": f"The search gave at most {most} results, so nothing can be said about reranking; a search with a"
-                            f" parameter named k is asked for {evaluation.depth}."}
+                "sentence": f"The search gave at most {most} results, so nothing can be said about reranking; {evaluation.depth} are"
+                            " asked for where it has a parameter named k."}
     pairs = [sums_at(evaluation.panel, cut, cut)["hit"] for cut in (k, wide)]
     result = compare(*pairs)
     near, far = (sum(numerators) / len(numerators) for numerators, _ in pairs)

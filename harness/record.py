@@ -101,7 +101,7 @@ def make_panel(collections, options):
     panel["queries"] = queries
     excluded, warnings = _excluded(read, options)
     size = f"{count_of(len(queries), 'query')}, {count_of(len(models), 'model')}, depth {options.depth}"
-    return panel, [note for ranked in read for note in ranked.notes] + warnings, f"a panel of {size}; {why}; {excluded}"
+    return panel, [note for ranked in read for note in ranked.notes] + warnings, f"a panel of {size}; {options.gain} gain, {why}; {excluded}"
 
 
 def _useful(read, options):
@@ -118,12 +118,14 @@ def _excluded(read, options):
     parts, total = [], 0
     for reason, name in REASONS.items():
         positions, excluded = _count_positions(rankings, reason)
-        if excluded and (reason, options.unjudged) != (UNJUDGED, "zero"):
+        if excluded and (reason, options.unjudged) == (UNJUDGED, "zero"):
+            parts.append(f"{excluded:,} of {count_of(positions, 'position')} unjudged, which count as grade 0")
+        elif excluded:
             parts.append(f"{excluded:,} of {count_of(positions, 'position')} excluded as {name}")
             total += excluded
     more = ["warning: more than half of the positions are excluded, so the values speak of the others alone"
             + "; --unjudged zero counts an unjudged passage as not relevant" * (options.unjudged == "exclude")]
-    return ", ".join(parts) or "no position excluded", more if parts and total * 2 > positions else []
+    return ", ".join(parts) or "no position excluded", more if total * 2 > positions else []
 
 
 def identities(models, options):

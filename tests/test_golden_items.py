@@ -3,7 +3,7 @@
 import json
 
 from harness.documents import read_chunks, read_documents
-from harness.golden_items import load_golden, reanchored
+from harness.golden_items import closest_document, load_golden, reanchored
 from metrics import RecordError
 from tests import DATA, TestCase
 
@@ -118,3 +118,9 @@ class AgainstDocumentsAndChunks(TestCase):
         self.assertEqual(value["relevant_spans"][0], {"doc": "bees", "start": start, "end": start + 10, "quote": "Bees dance"})
         self.assertEqual(value["relevant_spans"][1]["start"], 0)
         self.assertEqual(value["note"], "kept")
+
+
+class Documents(TestCase):
+    def test_a_document_that_is_not_there_is_named_with_what_is(self):
+        self.assertEqual(closest_document("runs.md", {"docs/a.md": 1, "docs/runs.md": 1}), '; did you mean "docs/runs.md"?')
+        self.assertEqual(closest_document("x", dict.fromkeys("abcdef")), '; expected one of "a", "b", "c", "d", "e", ...')

@@ -45,7 +45,7 @@ class Report(TestCase):
     def test_says_nothing_of_reranking_where_no_more_than_k_results_came(self):
         near = ["bees-1", "bees-2", "compost-1", "tomatoes-1", "tomatoes-4", "tomatoes-5"]
         report = self.report(lambda question, top_k=5: near[:top_k])
-        sentence = "The search gave at most 5 results, so nothing can be said about reranking; a search with a parameter named k is asked for 10."
+        sentence = "The search gave at most 5 results, so nothing can be said about reranking; 10 are asked for where it has a parameter named k."
         self.assertEqual((report["reranking"]["sentence"], report["reranking"]["wide"]), (sentence, None))
         self.assertIn(sentence, text_report(report))
         failed = self.report(lambda question: None)

@@ -210,7 +210,7 @@ class DefaultsTest(RecordCase):
         self.assertEqual(
             [found[name]["3"] for name in ("hit", "recall", "mrr")], [1.0, 0.75, 0.5], "the unjudged first passage counts"
         )
-        self.assertIn("useful from grade 1: no judgment is higher; no position excluded\n", self.printed.getvalue())
+        self.assertIn("useful from grade 1: no judgment is higher; 3 of 5 positions unjudged, which count as grade 0\n", self.printed.getvalue())
 
     def test_useful_is_2_where_a_judgment_reaches_it_in_any_collection(self):
         graded = self.write("g.qrels", "9 0 a 2\n")
