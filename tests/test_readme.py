@@ -16,6 +16,10 @@ RECORDS_README = (ROOT / "records" / "README.md").read_text(encoding="utf-8")
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
+# The records that this repository is published with; whoever adds their own need not describe them here.
+SHIPPED = ["dimensions", "pipeline", "promotion", "retriever", "serving-qualification", "serving"]
+
+
 def blocks(text, language=""):
     """The fenced blocks of a Markdown text."""
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
@@ -44,8 +48,7 @@ class Readme(TestCase):
                     self.assertIn(line, output, command)
 
     def test_main_command_shows_every_record(self):
-        stored = sorted(path.name for path in (ROOT / "records").glob("*-summary.json"))
-        self.assertEqual(re.findall(r"^(\S+-summary\.json): [\d,]+ values reproduced$", README, re.MULTILINE), stored)
+        self.assertEqual(re.findall(r"^(\S+)-summary\.json: [\d,]+ values reproduced$", README, re.MULTILINE), SHIPPED)
 
     def test_every_command_is_documented(self):
         table = README[README.index("## The harness"):]
@@ -84,7 +87,8 @@ class Readme(TestCase):
 
     def test_every_figure_is_shown_or_linked(self):
         for figure in ROOT.glob("figures/*.svg"):
-            self.assertIn(f"figures/{figure.name}", README)
+            if figure.name.split(".")[0] in SHIPPED:
+                self.assertIn(f"figures/{figure.name}", README)
 
     def test_ci_calls_the_test_command(self):
         commands = blocks(README[README.index("## Tests"):])[0].splitlines()
@@ -101,9 +105,8 @@ class Examples(TestCase):
             self.assertEqual(parse_record(json.loads(example), "example.json").warnings, [])
 
     def test_records_readme_speaks_of_every_record(self):
-        for path in (ROOT / "records").glob("*.json"):
-            if not path.name.endswith("-summary.json"):
-                self.assertIn(f"### {path.name}\n", RECORDS_README)
+        for name in SHIPPED:
+            self.assertIn(f"### {name}.json\n", RECORDS_README)
 
 
 if __name__ == "__main__":
