@@ -8,6 +8,7 @@
 import io
 import json
 import os
+import re
 import sys
 from collections import namedtuple
 
@@ -138,7 +139,8 @@ def line_of(row):
 def read_rows(path):
     """(rows, whole): every row of a judged file, and whether its last line is; one that a kill has torn is left out.
 
-    Raises RecordError for any other line that is no row, so that a file of another kind is never taken for one, or overwritten.
+    Raises RecordError for any other line that is no row, so that a file of another kind is never taken for one, or overwritten:
+    a line is torn only where it is the last, has no end, is no JSON yet, and begins as line_of writes a row.
     """
     lines = read_bytes(path).split(b"\n")
     rows, problems, torn = [], [], False
@@ -148,11 +150,33 @@ def read_rows(path):
             if line.strip():
                 rows.append(_row(parse_json(decode_utf8(line, name), name), name))
         except RecordError as error:
-            torn = number == len(lines) and bool(rows or b'{"id": "'.startswith(line[:8]))
+            torn = number == len(lines) and _is_torn(line)
             problems += [] if torn else error.problems
     if problems:
         raise RecordError(problems)
     return rows, not torn
+
+
+# How line_of begins every row: these texts, with a value after each. A torn text may end anywhere.
+BEGINNING = ('{"id": ', ', "type": ', ', "answerable": ', ', "refused": ', ', "missed": ', ', "verdict": ')
+BEGUN_VALUE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[a-z]+', re.DOTALL)
+
+
+def _is_torn(line):
+    """Whether a line's bytes are a true part, from its start, of a row as line_of writes it."""
+    rest = line.decode("latin-1")  # a cut may be inside a character
+    for text in BEGINNING:
+        if len(rest) <= len(text):
+            return text.startswith(rest)
+        value = BEGUN_VALUE.match(rest, len(text))
+        if not rest.startswith(text) or not (value or text == BEGINNING[-1]):
+            return False
+        rest = rest[value.end():] if value else rest
+    try:
+        json.loads(line)
+    except ValueError:
+        return True
+    return False
 
 
 NOTHING = type(None)
@@ -175,7 +199,7 @@ def _row(value, place):
     """A row, checked. Raises RecordError with its problems."""
     if not isinstance(value, dict) or not {"id", "key", "verdict", "judge"} <= value.keys():
         raise RecordError(f"{place}: expected a judged answer with id, key, verdict and judge; is it another file?")
-    value = {"missed": None, "unjudged": None, **value}
+    value = {**value, "missed": value.get("missed"), "unjudged": value.get("unjudged")}  # in the order in which they stand
     problems = _mismatches(value, ROW, place)
     if not problems:
         problems = _mismatches(value["judge"], IDENTITY, f"{place}: judge")

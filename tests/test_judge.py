@@ -15,7 +15,7 @@ import time
 import unittest
 from unittest import mock
 
-from harness import judge, judge_client, judge_report, labels
+from harness import judge, judge_client, judge_report, judged, labels
 from harness.judged import Journal, key_of, messages_for, read_answers, read_judged
 from harness.verdicts import load_rubric
 from metrics import RecordError, run_command
@@ -228,6 +228,37 @@ class Resuming(JudgeCase):
                 (self.folder / "judged.jsonl").write_bytes(whole[:cut])
                 self.assertEqual(self.judge(server, answer("a"), answer("b"))[0], 0)
                 self.assertEqual((self.folder / "judged.jsonl").read_bytes(), whole)
+
+    def test_a_file_of_another_kind_is_kept(self):
+        server = self.serve()
+        self.judge(server, answer("a"))
+        path, row = self.folder / "judged.jsonl", (self.folder / "judged.jsonl").read_bytes()
+        item = b'{"id": "q1", "question": "What?", "relevant_chunks": ["c1"]}'
+        asked = json.dumps({"id": "q1", "type": "factual", "answerable": True, "question": "What?"}).encode()
+        doubled = row.rstrip().replace(b'{"id": "a"', b'{"id": "a", "type": "factual"').replace(b'"of": 1', b'"of": 1, "of": 1')
+        for text in (item, item[:-1], b'{"my notes": 1}', b'{"my notes": ', b"[1, 2", b"notes", asked, asked[:-3], row + item,
+                     row + b'{"my notes": 1}', row + b'{"my', row.rstrip().replace(b'"of": 1', b'"of": 1, "of": 1'), doubled):
+            with self.subTest(text[-60:]):
+                path.write_bytes(text)
+                status, _, err = self.judge(server, answer("a"))
+                self.assertEqual((status, path.read_bytes()), (2, text))
+                self.assertIn("judged.jsonl: line ", err)
+        self.assertEqual(len(server.prompts), 1)
+
+    def test_a_superseded_line_that_was_cut_is_dropped(self):
+        server = self.serve()
+        self.judge(server, answer("a"), answer("b"))
+        self.judge(server, answer("a"), answer("b", answer='Another "\\.'))
+        path = self.folder / "judged.jsonl"
+        path.write_bytes(path.read_bytes()[:-30])
+        self.assertEqual(self.judge(server, answer("a"), answer("b", answer='Another "\\.'))[0], 0)
+        self.assertEqual([row["id"] for row in self.rows()], ["a", "b"])
+
+    def test_a_line_is_torn_at_every_byte(self):
+        self.judge(self.serve(), answer('"ü\\"', type="a \\ \"b\""))
+        row = (self.folder / "judged.jsonl").read_bytes().rstrip()
+        self.assertEqual([cut for cut in range(1, len(row)) if not judged._is_torn(row[:cut])], [])
+        self.assertFalse(judged._is_torn(row))
 
     def test_damage_in_the_middle_is_an_error_and_the_file_is_kept(self):
         server = self.serve()
