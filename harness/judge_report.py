@@ -69,11 +69,12 @@ def make_report(rows, retrieval=None):
     """What is known of judged rows: overall, by type, unjudged by reason, refusals; with retrieval beside, where it is given."""
     rows = [_with_record(row, retrieval) for row in rows]
     kinds = sorted({row["type"] for row in rows})
+    of = max(row["of"] for row in rows)
     report = {
         "judge": rows[0]["judge"],
         "answers": len(rows),
-        "of": max(row["of"] for row in rows),
-        "overall": score_block(rows),
+        "of": of,
+        "overall": score_block(rows, max(0, of - len(rows))),
         "types": {kind: score_block([row for row in rows if row["type"] == kind]) for kind in kinds},
         "unjudged": _counts(row["unjudged"] for row in rows if row["verdict"] is None),
         "failed_tries": _counts(attempt["reason"] for row in rows for attempt in row["attempts"]),
@@ -121,18 +122,21 @@ def _declined_needlessly(row):
     return row["refused"] and row["answerable"] and not row["missed"]
 
 
-def score_block(rows):
+def score_block(rows, missing=0):
     """n, judged, unjudged, and for each score: mean over the judged with its 95% interval, worst and best case over all.
 
-    The worst case gives every unjudged answer the lowest score it could have, the best case the highest.
-    Scores 2 and 0, and one answer unjudged: mean 1, worst 2/3, best 4/3.
+    The worst case gives every unjudged answer the lowest score it could have, the best case the highest. So it does for the
+    `missing` answers, which an unfinished run has not come to and of which nothing is known: they are not in n.
+    Scores 2 and 0, and one answer unjudged or missing: mean 1, worst 2/3, best 4/3.
     """
     judged = [row for row in rows if row["verdict"] is not None]
     block = {"n": len(rows), "judged": len(judged), "unjudged": len(rows) - len(judged)}
     for name in SCORES:
         scores = [bounds(row, name)[0] for row in judged]
         value, low, high = mean_interval(scores, [1] * len(scores)) if scores else (None, None, None)
-        worst, best = ((fsum(side) / len(rows) for side in zip(*(bounds(row, name) for row in rows))) if rows else (None, None))
+        lowest, highest = (fsum(bounds(row, name)[side] for row in rows) for side in (0, 1))
+        total = len(rows) + missing
+        worst, best = (lowest / total, (highest + TOP * missing) / total) if total else (None, None)
         block[name] = {
             "mean": value,
             "low": None if low is None else max(low, 0.0),
@@ -327,7 +331,8 @@ def _head_lines(report):
         f"answers {overall['n']:,}, judged {overall['judged']:,}, unjudged {overall['unjudged']:,}",
     ]
     if report["of"] > report["answers"]:
-        lines.append(f"the run is unfinished: {report['answers']:,} of {report['of']:,} answers; the numbers are of those alone")
+        lines.append(f"the run is unfinished: {report['answers']:,} of {report['of']:,} answers; overall, the worst and the"
+                     " best case count the others as unjudged, and all other numbers are of those alone")
     lines += [f"  unjudged: {reason}: {count:,}" for reason, count in report["unjudged"].items()]
     return lines + [f"  tries without a verdict: {reason}: {count:,}" for reason, count in report["failed_tries"].items()]
 

@@ -180,6 +180,7 @@ def _is_torn(line):
 
 
 NOTHING = type(None)
+MOST_ANSWERS = 10**9  # more than any file holds, and few enough to divide by
 # what a row's members must be, as far as anything reads them: a kind of value, and how an error calls it
 ROW = {"id": (str, "a text"), "key": (str, "a text"), "type": (str, "a text"), "answerable": (bool, "true or false"),
        "refused": (bool, "true or false"), "missed": ((bool, NOTHING), "true, false or null"), "of": (int, "an integer"),
@@ -206,6 +207,8 @@ def _row(value, place):
         for attempt in value["attempts"]:
             problems += _mismatches(attempt, ATTEMPT, f"{place}: attempts")
         problems += _verdict_problems(value, place)
+        if not 1 <= value["of"] <= MOST_ANSWERS:
+            problems.append(f"{place}: of: expected how many answers the run has, 1 to {MOST_ANSWERS:,}, got {quote(value['of'])}")
     if problems:
         raise RecordError(problems)
     return value

@@ -553,6 +553,18 @@ class Reports(JudgeCase):
         _, out, err = self.run_judge("report", path, "--min-relevance", 1.4)
         self.assertEqual(err, "below the floor: relevance: worst case 1.333, floor 1.4\n")
 
+    def test_an_unfinished_run_counts_what_is_missing_as_unjudged(self):
+        path = self.write("judged.jsonl", lines(row("a", 2, 2, of=8)))
+        status, out, err = self.run_judge("report", path, "--min-relevance", 2)
+        self.assertEqual((status, err), (1, "below the floor: relevance: worst case 0.250, floor 2\n"))
+        self.assertIn("the run is unfinished: 1 of 8 answers; overall, the worst and the best case count the others as unjudged", out)
+        self.assertRegex(out, r"overall +1 +1 +2.00 \(0.25 to 2.00\)")
+        self.assertEqual(self.run_judge("report", path, "--min-relevance", 0.25)[0], 0)
+        self.write("judged.jsonl", lines(row("a", 0, 0, of=2)))
+        report = json.loads(self.run_judge("report", path, "--json")[1])
+        self.assertEqual([report["overall"]["relevance"][name] for name in ("mean", "worst", "best")], [0, 0, 1])
+        self.assertEqual(report["types"]["factual"]["relevance"]["best"], 0)
+
     def test_a_floor_must_be_a_mean(self):
         path = self.write("judged.jsonl", lines(row("a", 2, 2)))
         for command, option in (("report", "--min-relevance"), ("report", "--min-faithfulness"), ("calibrate", "--min-kappa")):
@@ -607,6 +619,8 @@ class Reports(JudgeCase):
             (row("b", True, 1), "expected an integer 0 to 2, got true"),
             ({**row("b"), "attempts": []}, "expected a verdict, or a reason"),
             ({**row("b"), "of": "many"}, "of: expected an integer"),
+            ({**row("b"), "of": 10**400}, "of: expected how many answers the run has"),
+            ({**row("b"), "of": 0}, "of: expected how many answers the run has"),
             ({**row("b"), "judge": {"model": 5}}, "judge: model: expected a text"),
             ({"id": "b"}, "expected a judged answer"),
         ):
