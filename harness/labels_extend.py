@@ -111,14 +111,15 @@ def _extend_lines(result, arguments):
         return lines + ["the new reference does not keep the old one: any metric can have moved"]
     if not result["added"]:
         return lines + ["no metric can have moved"]
+    cannot = "cannot have moved" + " over the queries of the old reference alone" * bool(result["new_queries"])
     for metric, title in (("ndcg", "nDCG"), ("recall", "recall")):
         count = len(result["can_move"][metric])
         lines.append(
             f"can have moved: {title}, through the ideal, in {count:,} {'query' if count == 1 else 'queries'}"
             if count
-            else f"cannot have moved: {title}"
+            else f"{cannot}: {title}"
         )
-    lines.append(_rank_line(result["ranked"], arguments.depth))
+    lines.append(_rank_line(result["ranked"], arguments.depth, cannot))
     if result["new_queries"]:
         lines.append(f"new queries: {len(result['new_queries']):,}: a mean over all queries is over another population")
     if result["newly_answerable"]:
@@ -128,11 +129,12 @@ def _extend_lines(result, arguments):
     return lines
 
 
-def _rank_line(ranked, depth):
+def _rank_line(ranked, depth, cannot):
+    """What Hit, precision and MRR can have done; `cannot` begins what is said where they stay."""
     names = "Hit, precision and MRR"
     if ranked is None:
-        return (f"cannot have moved: {names} at unchanged depth, as long as no added pair stands in a ranking "
+        return (f"{cannot}: {names} at unchanged depth, as long as no added pair stands in a ranking "
                 "(name the runs with --run to check that)")
     if ranked:
         return f"can have moved: {names}: added pairs within the first {depth:,} positions of a run: {len(ranked):,}"
-    return f"cannot have moved: {names} down to rank {depth:,}: no added pair stands there in any run"
+    return f"{cannot}: {names} down to rank {depth:,}: no added pair stands there in any run"

@@ -265,6 +265,14 @@ class Extending(LabelCase):
         self.assertIn("new queries: 1", out)
         self.assertIn("newly answerable queries: 1", out)
 
+    def test_with_new_queries_only_the_old_ones_are_said_to_stay(self):
+        new = self.OLD + "q3 0 p1 3\n"
+        run = self.write("run.txt", "q1 Q0 p1 1 3 r\n")
+        for out in (self.extend(new)[1], self.extend(new, "--run", run)[1]):
+            self.assertNotIn("cannot have moved:", out)
+            for title in ("nDCG\n", "recall\n", "Hit, precision and MRR"):
+                self.assertIn(f"cannot have moved over the queries of the old reference alone: {title}", out)
+
     def test_what_it_says_holds_in_the_metrics(self):
         """The claim itself: with the added useful passage unranked, nDCG and recall fall; Hit, precision and MRR stay."""
         from metrics import parse_record, query_values
