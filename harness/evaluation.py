@@ -129,6 +129,8 @@ def assess(golden, results, k, depth, index, identity):
     if index.chunks and not any(relevances[item.id].chunks for item in scored):
         raise RecordError(f"{golden.name}: no question has a relevant chunk in this index; is it the index of these documents?")
     by = basis(golden, index)
+    if failed := sum(bool(found.error) for found in results.values()):  # who reads the record must see it: they score as misses
+        identity = {**identity, "failed_searches": failed}
     record = {PLACE: panel_value(scored, results, relevances, k, depth,
                                  {**identity, "golden_sha256": golden.sha256, "k": k, "relevance": by})}
     attained = [item for item in scored if relevances[item.id].chunks]

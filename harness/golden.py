@@ -17,7 +17,7 @@ from harness.evaluation import Evaluation, evaluate
 from harness.golden_items import GoldenSet, load_golden, reanchored
 from harness.holdout import LEDGER
 from harness.runlog import LOG_FOLDER
-from metrics import RecordError, write_whole
+from metrics import RecordError, quote, write_whole
 
 __all__ = ["Evaluation", "GoldenSet", "evaluate", "load_golden", "main"]
 
@@ -36,7 +36,7 @@ def parser():
     top = Parser(prog="python -m harness golden", description="Measure retrieval on a golden set of questions.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     add_run(commands)
-    gate = add(commands, "gate", run_gate, "hold a run's record against floors: 0 they hold, 1 one does not, 2 not comparable")
+    gate = add(commands, "gate", run_gate, "hold a run's record against floors: 0 they hold, 1 one does not, 2 not comparable or void")
     gate.add_argument("floors", metavar="FLOORS.json")
     gate.add_argument("record", metavar="RECORD", help="golden.json of a run, or the run's --output folder")
     gate.add_argument("--junit", metavar="FILE", help="write the verdicts as JUnit XML")
@@ -140,18 +140,30 @@ def run_gate(arguments):
 
 
 def measured_record(path):
-    """The gate.Measured of a run's record, recomputed from its rankings."""
+    """The gate.Measured of a run's record, recomputed from its rankings. Raises RecordError for a void run's."""
     from harness.evaluation import values_at
     from harness.gate import Measured
     from metrics import summarize_panel
 
     panel, identity = panel_of(path)
+    check_valid(path, identity)
     k = identity["k"]
     block = summarize_panel(panel._replace(cutoffs=tuple(sorted({k, panel.depth}))))
     return Measured(identity["golden_sha256"], k, {kind: part["queries"] for kind, part in block["types"].items()},
                     {"overall": values_at(block, k, panel.depth),
                      **{kind: values_at(part, k, panel.depth) for kind, part in block["types"].items()}},
                     identity.get("relevance"))
+
+
+def check_valid(path, identity):
+    """Raise RecordError for the record of a run in which more searches failed than its --max-errors allowed."""
+    failed, allowed = (identity.get(key, 0) for key in ("failed_searches", "max_errors"))
+    for key, count in (("failed_searches", failed), ("max_errors", allowed)):
+        if type(count) is not int:
+            raise RecordError(f"{path}: {key}: expected a number of searches, got {quote(count)}")
+    if failed > allowed:
+        raise RecordError(f"{path}: the record of a void run: {failed} of its searches failed, more than max-errors ({allowed}) allowed;"
+                          " mend the search and run it again")
 
 
 def panel_of(path):

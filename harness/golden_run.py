@@ -254,17 +254,19 @@ def evaluate_cached(arguments, golden, index, source, configuration):
         results = {name: found(lambda _, ids=ids: ids, "", configuration["depth"]) for name, ids in source.results.items()}
     evaluation = evaluate_made(golden, source.make, arguments.k, index, depth=configuration["depth"],
                                timeout=arguments.timeout if arguments.search else None,
-                               unanswerable=arguments.unanswerable, identity=identity_of(configuration), results=results)
+                               unanswerable=arguments.unanswerable, identity=identity_of(configuration, arguments.max_errors),
+                               results=results)
     if cache and not kept and not evaluation.errors:
         cache.put(configuration, {row["id"]: [row["retrieved"], row["duplicates"]]
                                   for row in evaluation.questions + evaluation.unanswerable})
     return evaluation
 
 
-def identity_of(configuration):
-    """What the record says of the search."""
+def identity_of(configuration, max_errors=0):
+    """What the record says of the search, and how many failed ones were allowed, if any were."""
     return {"name": configuration["search"], **{key: value for key, value in configuration.items()
-                                                if value is not None and key not in ("search", "k", "depth", "unanswerable", "relevance")}}
+                                                if value is not None and key not in ("search", "k", "depth", "unanswerable", "relevance")},
+            **({"max_errors": max_errors} if max_errors else {})}
 
 
 def publish(arguments, evaluation, configuration, report, out):

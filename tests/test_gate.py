@@ -247,6 +247,29 @@ class Command(Case):
         self.write("floors.json", json.dumps(floors))
         return floors
 
+    def test_a_void_run_is_not_gated(self):
+        items = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
+        ids = [item["id"] for item in items if item.get("answerable", True)][1:]  # the first has no result
+        self.write("results.jsonl", "".join(json.dumps({"id": name, "retrieved": ["bees-1"]}) + "\n" for name in ids))
+        run = ("harness", "golden", "run", GOLDEN, "--results", "results.jsonl", "--output", "out")
+        self.assertEqual(self.run_command(*run).returncode, 2)
+        floors = self.floors(overall={"hit": 0})
+        written = json.loads(floors.read_text())
+        identity = json.loads((self.folder / "out/records/golden.json").read_text())["retrieval"]["models"]["search"]
+        kinds = json.loads((self.folder / "out/report.json").read_text())["golden"]["types"]
+        floors.write_text(json.dumps({**written, "golden_sha256": identity["golden_sha256"], "k": 5, "questions": kinds}))
+        self.assertEqual(identity["failed_searches"], 1)
+        void = self.run_command("harness", "golden", "gate", floors, "out", "--junit", "junit.xml")
+        self.assertEqual((void.returncode, void.stdout), (2, ""))
+        self.assertIn("the record of a void run: 1 of its searches failed, more than max-errors (0) allowed", void.stderr)
+        self.assertEqual(ElementTree.parse(self.folder / "junit.xml").getroot().get("errors"), "1")
+        self.assertEqual(self.run_command(*run, "--max-errors", 1).returncode, 0)
+        allowed = self.run_command("harness", "golden", "gate", floors, "out")
+        self.assertEqual((allowed.returncode, allowed.stderr), (0, ""))
+        record = self.folder / "out/records/golden.json"
+        record.write_text(record.read_text().replace('"failed_searches": 1', '"failed_searches": "1"'))
+        self.assertIn("failed_searches: expected a number", self.run_command("harness", "golden", "gate", floors, "out").stderr)
+
     def test_a_record_that_is_none_of_a_run(self):
         path = self.write("other.json", '{"models": {"a": {}}, "cutoffs": [1], "queries": [{"id": "q", "reference_grade_counts": {}, "rankings": {"a": [0]}}]}')
         result = self.run_command("harness", "golden", "gate", self.floors(overall={"hit": 0.5}), path)
