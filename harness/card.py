@@ -12,7 +12,7 @@ from typing import NamedTuple
 import metrics
 from harness.addresses import AddressError, Everything, Library, Results, Rows, Value, has_word
 from harness.markdown import Markdown, cell_spans
-from harness.printed import find_printed, hint, is_right, reprint, unrounded
+from harness.printed import doubt, find_printed, hint, is_right, is_whole, reprint, unrounded
 from harness.verdicts import named
 from metrics import RecordError, decode_utf8, read_bytes, write_whole
 
@@ -140,6 +140,13 @@ class Card:
             return
         if printed.percent and value.kind == "count":
             self.problem(printed.start, f"{named(printed.shown)} is a percentage, but metrics: {marker.address} is a count")
+            return
+        if value.kind == "count" and not is_whole(printed):
+            self.problem(printed.start, f"{named(printed.shown)} is no whole number, but metrics: {marker.address} is a count")
+            return
+        if reason := doubt(self.text, printed, marker.start, marker.end, value.kind):
+            self.problem(printed.start, f"{named(printed.shown)} may not be the number that a reader sees: {reason}; "
+                         "write the number plainly, with a space around it, then the comment")
             return
         self.numbers += 1
         if not is_right(printed, value):

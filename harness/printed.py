@@ -6,6 +6,7 @@ is applied to decimal digits, so that no binary rounding decides. An exact tie h
 """
 
 import re
+import unicodedata
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import NamedTuple
 
@@ -31,6 +32,22 @@ def number_pattern(digits):
 
 NUMBER, SPACED_NUMBER = number_pattern(DIGITS), number_pattern(f"{SPACED}|{DIGITS}")
 WORD = re.compile(rf"{APART}(?P<word>{UNDEFINED}){AFTER}")
+
+
+# What a reader doesn't see, before a number and after its comment: emphasis, tags of emphasis, opening brackets.
+UNSEEN = re.compile(r"(?:[*_`~]|</?(?:b|strong|em|i|code|span)\b[^<>]*>)\Z", re.IGNORECASE)
+BRACKETS = re.compile(r"[(\[]\Z")
+BLOCK_TAG = re.compile(r"<(?:td|th|p|li|div|br|center|summary|h[1-6])\b[^<>]*>\Z", re.IGNORECASE)
+GLUED = re.compile(r"(?:&#?\w+;|<!--(?:(?!-->).)*-->|</?[A-Za-z][^<>]*>)\Z", re.DOTALL)
+UNSEEN_AFTER = re.compile(r"(?:[*_`~\\]|</?[A-Za-z][^<>]*>|<!--.*?-->|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff])*", re.DOTALL)
+STRUCK = re.compile(r"~|</(?:del|s|strike|su[bp])>", re.IGNORECASE)
+SIGNS = "-+\u2212\u02d7\u207b\u208b\u2795\u2796\uff0b"  # besides all dashes
+SPACED_SIGNS = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"  # after these a space may stand; a long dash and a space end a clause
+BULLET = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*[-+*]\Z|[ \t>]*[- ]+\Z")
+CONTINUED = re.compile(
+    r"[\w\u00b2\u00b3\u00b9\u2070-\u209f%\uff05\u2030\u00d7^]|[.,'\u2019\u00a0\u2000-\u200a\u202f]\d|\s?(?:%|\uff05)")
+WORD_OF_ITS_OWN = re.compile("[\u0900-\U0003ffff]")  # scripts without spaces may follow, but not their powers of ten
+POWERS = "\u5341\u767e\u5343\u4e07\u842c\u4ebf\u5104\u5146\ucc9c\ub9cc\uc5b5"
 
 
 class Value(NamedTuple):
@@ -86,14 +103,91 @@ def find_printed(text, kind, end=None):
                    match["bound"] or "", sign, bool(power), mark or ".", group, not whole)
 
 
+def doubt(text, printed, start, end, kind):
+    """Why a reader may see another number than a Printed, in words, or "": its comment is text[start:end]."""
+    shown = text[printed.shown_end:start]
+    if STRUCK.search(shown) or STRUCK.search(UNSEEN_AFTER.match(text, end, end + 200)[0]):
+        return "it is struck through, or raised"
+    if before := doubt_before(text[max(0, printed.start - 200):printed.start], kind):
+        return f"{quoted(before)} stands right before it"
+    if after := doubt_after(text[end:end + 200], printed, kind):
+        return f"{quoted(after)} stands right after its comment"
+    return ""
+
+
+def is_whole(printed):
+    """Whether a number is printed as counts are: no decimals, no power of ten."""
+    return printed.number is None or not (printed.places < 0 or printed.power or printed.bare)
+
+
+def quoted(text):
+    """A piece of text in quotation marks; what can't be seen as its code point."""
+    return '"' + "".join(each if each.isprintable() else f"U+{ord(each):04X}" for each in text) + '"'
+
+
+def doubt_before(text, kind):
+    """What stands before a number and may belong to it, or ""."""
+    seen = stripped(text, UNSEEN)
+    if BLOCK_TAG.search(seen):
+        return ""
+    if glued := GLUED.search(seen):
+        return glued[0]
+    if not seen:
+        return ""
+    category = unicodedata.category(seen[-1])
+    if category in ("Cf", "Mn", "Me", "Nd", "Nl", "No") or seen != text and not re.search(rf"{APART}\Z", seen):
+        return seen[-1]
+    if category == "Zs" and seen[-1] != " " and re.search(r"[\d,.]\Z", seen.rstrip()):
+        return seen.rstrip()[-1] + seen[-1]
+    if seen[-2:-1].isdigit() and ord(seen[-1]) > 127 and category in ("Po", "Sm", "Sk", "Lm"):
+        return seen[-2:]  # a mark of thousands, of decimals or of a fraction in another script
+    return sign_before(stripped(seen, UNSEEN, BRACKETS), kind)
+
+
+def sign_before(seen, kind):
+    """A sign before a number that its pattern does not take, or "": glued, but not between two numbers, or before a space."""
+    if seen and is_sign(seen[-1]):
+        return "" if seen[-1] in "-\u2013" and seen[-2:-1].isdigit() else seen[-1]
+    apart = seen.rstrip()
+    if kind == "count" or apart[-1:] not in tuple(SPACED_SIGNS):
+        entity = re.search(r"&(?:minus|#8722|#x2212|#45|#x2d|ndash|#8211|hyphen|dash);\Z", apart, re.IGNORECASE)
+        return entity[0] if entity and kind != "count" else ""
+    return "" if BULLET.match(apart[apart.rfind("\n") + 1:]) else apart[-1]
+
+
+def is_sign(character):
+    """Whether a character looks like a minus or a plus."""
+    return character in SIGNS or unicodedata.category(character) == "Pd"
+
+
+def stripped(text, *patterns):
+    """A text without what any of the patterns finds at its end, as often as it does."""
+    while match := next((found for pattern in patterns if (found := pattern.search(text))), None):
+        text = text[:match.start()]
+    return text
+
+
+def doubt_after(text, printed, kind):
+    """What stands after a number's comment and may belong to the number, or ""."""
+    import html
+
+    seen = html.unescape(text[UNSEEN_AFTER.match(text).end():])
+    if kind != "count" and not printed.percent and (unit := re.match(rf"\s?(?:{UNITS})", seen)):
+        return unit[0]
+    found = CONTINUED.match(seen)
+    alone = found and WORD_OF_ITS_OWN.match(found[0]) and found[0].isalpha() and found[0] not in POWERS
+    return found[0] if found and not alone else ""
+
+
 def split_digits(digits, kind):
     """(whole digits, decimal mark, decimals, group mark) of digits with marks between them, or None where they are no number.
 
-    In a count every mark groups thousands. In a share a single point or comma is the decimal mark, and of two kinds the last one
+    In a count every mark groups thousands, and the first group is no 0. In a share a single point or comma is the decimal mark, and of two kinds the last one
     is. In a raw value a comma or a space before exactly three digits groups. A point may stand first: .5 is one half.
     """
     parts, marks = re.split(r"\D", digits), re.findall(r"\D", digits)
     grouped = bool(marks) and len(set(marks)) == 1 and 0 < len(parts[0]) <= 3 and all(len(part) == 3 for part in parts[1:])
+    grouped = grouped and parts[0][0] != "0"
     alone = len(marks) == 1 and marks[0] in ".,"
     if grouped and (kind == "count" or not alone or kind == "raw" and marks[0] == ","):
         return "".join(parts), "", "", marks[0]

@@ -332,6 +332,52 @@ class Cards(TestCase):
                     self.assertIn(said, done.stderr)
                 self.assertEqual(path.read_text(), text)
 
+    def refused(self, *texts):
+        """Each text is an error of its line for check and update, and stays as it is. H, Q, D: 0.5, 4 and 0.25."""
+        marks = {"H": "retriever v2 hit@1", "Q": "retriever queries", "D": "retriever v2-upstream hit@1"}
+        for text in texts:
+            with self.subTest(text=text):
+                content = "Text.\nIt is " + re.sub("[HQD]", lambda mark: f"<!-- metrics: {marks[mark[0]]} -->", text) + "\n"
+                path = self.write("card.md", content)
+                for action in ("check", "update"):
+                    done = self.card(action, "card.md")
+                    self.assertEqual((done.returncode, done.stdout), (2, ""))
+                    self.assertRegex(done.stderr, r"^error: card\.md:2: ")
+                self.assertEqual(path.read_text(encoding="utf-8"), content)
+
+    def accepted(self, *texts):
+        """Each text is right as it stands."""
+        marks = {"H": "retriever v2 hit@1", "Q": "retriever queries", "D": "retriever v2-upstream hit@1"}
+        for text in texts:
+            with self.subTest(text=text):
+                self.write("card.md", re.sub("[HQD]", lambda mark: f"<!-- metrics: {marks[mark[0]]} -->", text) + "\n")
+                done = self.card("check", "card.md")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_what_goes_on_after_the_comment_is_refused(self):
+        self.refused("50.00H%", "0.50H%", "0.5H %", "0.5H**%**", "0.5H\\%", "0.5H&#37;", "0.5Hpp", "0.5H percent", "4Q,000", "4Q0", "4Qk",
+                     "4Q.5", "4Q&nbsp;000", "4Q\u200b0", "4Q<!-- x -->0", "4Q\u00b2", "4Q\u4e07", "50%H%")
+        self.accepted("4Q, 5", "4Q.", "4Q million", "4Q&nbsp;of", "(4Q)", "**4Q**", "4Q\u4e2a", "4Q points", "0.25D to 0.5H", "50%H-")
+
+    def test_a_sign_that_the_number_does_not_take_is_refused(self):
+        self.refused("&minus;0.25D", "&#8722;0.25D", "&ndash;0.25D", "\u20110.25D", "\uff0d0.25D", "\u20140.25D", "by - 0.25D",
+                     "by \u2212 0.25D", "-**0.25**D", "-<b>0.25</b>D", "-(0.25D)", "by &minus; 0.25D", "by -\t0.25D", "--0.25D",
+                     "word-0.25D")
+        self.accepted("- 0.25D", "> - 0.25D", "a\n- 0.25D", "1. - 0.25D", "---\n0.25D", "by \u2014 0.25D", "0.1\u20130.25D", "+0.25D",
+                      "it - 4Q", "- **0.25**D", "* 0.25D", "a\n\n---\n0.25D")
+
+    def test_a_number_in_pieces_is_refused(self):
+        self.refused("**1**4Q", "9*4*Q", "1&nbsp;4Q", "1&thinsp;4Q", "1&#44;4Q", "1<wbr>4Q", "1,<!-- x -->4Q", "&#57;50%H", "9\u200b4Q",
+                     "9\u20064Q", "9**50%**H", "1,**4**Q", "v<b>4</b>Q", "\u00bd4Q", "~~50%~~H", "<del>50%</del>H", "~50%~H",
+                     "10<sup>4</sup>Q", "1\u066c4Q", "1\u20444Q")
+        self.accepted("**4**Q", "`4`Q", "<b>4</b>Q", "<td>4Q</td>", "of\u00a04Q", "~4Q", "=**4**Q", "| 4Q |")
+
+    def test_a_count_is_a_whole_number(self):
+        self.refused("0.004Q", "0,004Q", "42,4Q", ".72Q", "1.612e3Q", "4.0Q")
+        self.assertIsNone(find_printed("0 225", "count"))
+        for text in ("0.225", "0,225"):
+            self.assertNotEqual(find_printed(text, "count").number, Decimal(225))
+
     def test_one_broken_card_stops_the_update_of_all(self):
         path = self.write("good.md", "9<!-- metrics: retriever queries -->")
         self.write("bad.md", "9<!-- metrics: retriever quries -->\n9<!-- metrics: nothing -->")
