@@ -44,7 +44,12 @@ def matrix(evaluation):
 
 
 def cells(sums):
-    return {name: dict(zip(("value", "low", "high"), mean_interval(*pair))) for name, pair in sums.items()}
+    """{metric: {"value", "low", "high"}}: fractions, the 95% interval cut to 0 and 1, as no fraction is outside; None without one."""
+    found = {}
+    for name, pair in sums.items():
+        value, low, high = mean_interval(*pair)
+        found[name] = {"value": value, "low": low if low is None else max(0.0, low), "high": high if high is None else min(1.0, high)}
+    return found
 
 
 def reranking(evaluation):
@@ -108,10 +113,10 @@ def number(value, digits=3):
 
 
 def interval(cell):
-    """[low, high] of a cell as text, within 0 and 1; nothing where all questions score alike, as that tells no spread."""
+    """[low, high] of a cell as text; nothing where all questions score alike, as that tells no spread."""
     if cell["low"] is None or cell["low"] == cell["high"]:
         return ""
-    return f"[{max(0, cell['low']):.2f}, {min(1, cell['high']):.2f}]"
+    return f"[{cell['low']:.2f}, {cell['high']:.2f}]"
 
 
 def signed(entry):

@@ -29,7 +29,17 @@ class Report(TestCase):
         self.assertEqual([row["n"] for row in report["matrix"]], [2, 2, 3, 2, 1, 10])
         overall = report["matrix"][-1]["hit"]
         self.assertEqual(overall["value"], 0.3)
-        self.assertAlmostEqual(overall["low"], 0.3 - 2.262157162741 * (0.21 / 9) ** 0.5, places=9)
+        self.assertAlmostEqual(overall["high"], 0.3 + 2.262157162741 * (0.21 / 9) ** 0.5, places=9)
+
+    def test_intervals_are_cut_to_0_and_1_in_every_form(self):
+        few = self.report(lambda question: ["tomatoes-2", "compost-4"])  # hit 0.3 of 10: -0.05 to 0.65
+        most = self.report(lambda question: [f"{name}-{number}" for number in range(1, 6) for name in ("tomatoes", "compost", "bees")], k=10)
+        self.assertEqual(few["matrix"][-1]["hit"]["low"], 0)
+        ends = [cell[end] for report in (few, most) for row in report["matrix"] for cell in row.values() if isinstance(cell, dict)
+                for end in ("low", "high") if cell[end] is not None]
+        self.assertEqual([end for end in ends if not 0 <= end <= 1], [])
+        self.assertTrue({0, 1} <= set(ends))
+        self.assertIn("0.300 [0.00, 0.65]", text_report(few))
 
     def test_says_when_reranking_could_pay(self):
         near = ["bees-1", "compost-1", "tomatoes-1", "tomatoes-4", "bees-2"]
