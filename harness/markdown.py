@@ -12,7 +12,13 @@ FENCE = re.compile(r"(?P<before>[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*)(?P<fenc
 LIST_ITEM = re.compile(r"(?:[ ]*(?:[-+*]|\d{1,9}[.)])(?:[ ]{1,4}(?=\S)|[ ]*(?=\r?\n|\Z)|[ ]))+")
 QUOTATION = re.compile(r"[ ]{0,3}>[ ]?")
 TOKEN = re.compile(r"(?P<escape>\\[^\s\w])|(?P<ticks>`+)|(?P<comment><!--)")
-BLANK = re.compile(r"\n[ \t>]*\r?(?:\n|\Z)")
+HEADING = re.compile(r"[ \t>]*#{1,6}(?=[ \t\r\n]|\Z)")
+# A line that ends the paragraph before it, and any code span: blank, or the first of another block.
+BLOCK = re.compile(r"""\n(?=[ \t>]*(?:\r?(?:\n|\Z)|\#{1,6}(?:[ \t\r\n]|\Z)|(?:[-+*]|\d{1,9}[.)])(?:[ \t\r\n]|\Z)|`{3,}[^`\n]*(?:\n|\Z)|~{3,}
+    |(?:=+|-+|(?:[-*_][ \t]*){3,})[ \t]*\r?(?:\n|\Z)|\||:?-+:?[ \t]*\||</?(?:div|p|table|details|center|h[1-6]|[uo]l|li|t[dhr])\b))""",
+                   re.VERBOSE | re.IGNORECASE)
+QUOTED_BLOCK = re.compile(r"\n(?=[ ]*>)")
+CELL_END = re.compile(r"(?<!\\)\||\n|\Z")
 FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:.*\n)*?)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 YAML_LINE = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n)*[\w\"'.-]+[ \t]*:")
 ROW = re.compile(r"[ \t>]*+(?!<!--)[^|\n]*\|")  # a comment at the start of a line ends a table
@@ -45,7 +51,8 @@ class Markdown:
         front = FRONT_MATTER.match(text)
         self.front = front if front and YAML_LINE.match(front["yaml"]) else None
         self.position = self.front.end() if self.front else text.startswith("\ufeff")
-        self.fence, self.quoted_fence, self.blank, self.in_code, self.item = "", False, True, False, 0
+        self.fence, self.quoted_fence, self.blank, self.in_code = "", False, True, False
+        self.items = []  # where the text of each list item begins that the line is in, the outer first
         while self.position < len(text):
             self.read_line()
 
@@ -58,9 +65,8 @@ class Markdown:
             self.in_fence(line)
         elif not line.strip(" \t>\r\n"):
             self.blank = True
-        elif match := FENCE.match(line):
-            self.fence, self.quoted_fence = match["fence"], ">" in match["before"]
-            self.blank = False
+        elif (match := FENCE.match(line)) and indent_of(unquoted(line)) < self.item_at(indent_of(unquoted(line))) + 4:
+            self.open_fence(line, match)
         elif not self.is_code(line):
             self.lines.append((start, end))
             self.read_tokens(start, end)
@@ -68,27 +74,51 @@ class Markdown:
     def line_end(self, position):
         return self.text.find("\n", position) + 1 or len(self.text)
 
+    def item_at(self, indent):
+        """Where the text of the innermost list item begins that a line with this indent can be in."""
+        return max((item for item in self.items if item <= indent), default=0)
+
+    def leave_items(self, indent):
+        """Leave the list items that a line with this indent is not in."""
+        while self.items and indent < self.items[-1]:
+            self.items.pop()
+
+    def enter_items(self, line):
+        """Enter the list items that open in a line; it has no quotation marks."""
+        if item := LIST_ITEM.match(line):
+            self.leave_items(indent_of(line))
+            self.items.append(len(item[0]))
+
+    def open_fence(self, line, match):
+        """Enter fenced code, which ends with the list item that it is in."""
+        body = unquoted(line)
+        self.leave_items(indent_of(body))
+        self.enter_items(body)
+        self.fence, self.quoted_fence = match["fence"], ">" in match["before"]
+        self.blank = self.in_code = False
+
     def in_fence(self, line):
-        """Leave fenced code at its closing fence, or where the quotation that it is in ends."""
-        body = line.strip(" \t>\r\n")
-        if body.startswith(self.fence) and not body.strip(self.fence[0]):
-            self.fence = ""
-        elif self.quoted_fence and not line.lstrip().startswith(">"):
+        """Leave fenced code at its closing fence, or where the quotation or list item that it is in ends."""
+        body, item = unquoted(line) if self.quoted_fence else line.expandtabs(4), self.items[-1] if self.items else 0
+        text, indent = body.strip(), indent_of(body)
+        if self.quoted_fence and not line.lstrip().startswith(">") or text and indent < item:
             self.fence = ""
             self.position -= len(line)
+            self.leave_items(indent)
+        elif text.startswith(self.fence) and not text.strip(self.fence[0]) and indent < item + 4:
+            self.fence = ""
 
     def is_code(self, line):
         """Whether a line that is not blank is indented code; keeps track of the list item that it is in."""
-        while quotation := QUOTATION.match(line):
-            line = line[quotation.end():]
-        line = line.expandtabs(4)
-        indent = len(line) - len(line.lstrip(" "))
-        if self.blank and indent < self.item:
-            self.item = 0 if indent < 2 else indent
-        self.in_code = (self.blank or self.in_code) and indent >= self.item + 4
+        line = unquoted(line)
+        indent = indent_of(line)
+        if self.blank or HEADING.match(line):
+            self.leave_items(indent)
+        item = self.items[-1] if self.items else 0
+        self.in_code = (self.blank or self.in_code) and indent >= item + 4
         self.blank = False
-        if not self.in_code and (item := LIST_ITEM.match(line)):
-            self.item = len(item[0])
+        if indent < item + 4:
+            self.enter_items(line)
         return self.in_code
 
     def read_tokens(self, position, end):
@@ -97,8 +127,7 @@ class Markdown:
         while token := TOKEN.search(text, position, end):
             position = token.end()
             if token["ticks"]:
-                paragraph = BLANK.search(text, position)
-                last = paragraph.start() if paragraph else len(text)
+                last = self.span_limit(position)
                 close = re.compile(rf"(?<!`){token[0]}(?!`)").search(text, position, last)
                 position = close.end() if close else position
             elif token["comment"]:
@@ -109,6 +138,20 @@ class Markdown:
             if position > end:
                 end = self.line_end(position)
                 self.position = end
+
+    def span_limit(self, position):
+        """Where a code span that opens before a position must end: with its paragraph, heading or cell of a table."""
+        text = self.text
+        start = text.rfind("\n", 0, position) + 1
+        line = text[start:self.line_end(start)]
+        if line.lstrip(" \t>").startswith("|"):
+            return CELL_END.search(text, position).start()
+        if HEADING.match(line):
+            return self.line_end(position)
+        ends = [BLOCK.search(text, position)]
+        if not line.lstrip().startswith(">"):
+            ends.append(QUOTED_BLOCK.search(text, position))
+        return min((end.start() for end in ends if end), default=len(text))
 
     def tables(self):
         """Every Table outside code: a head, a line of dashes with as many columns, and the lines after it that have a cell."""
@@ -132,6 +175,17 @@ class Markdown:
     def line_number(self, position):
         """The number of the line that a position is in, from 1."""
         return bisect_left(self.line_ends, position) + 1
+
+
+def unquoted(line):
+    """A line without quotation marks, with spaces for tabs."""
+    while quotation := QUOTATION.match(line):
+        line = line[quotation.end():]
+    return line.expandtabs(4)
+
+
+def indent_of(line):
+    return len(line) - len(line.lstrip(" "))
 
 
 def cell_spans(text, start, end):

@@ -110,6 +110,25 @@ class Comments(TestCase):
             with self.subTest(text=text):
                 self.assertEqual(self.bodies(text), ["a"])
 
+    def test_a_code_span_ends_with_its_block(self):
+        for text in ("- one ` two\n- <!-- a --> `\n", "# one ` two\n<!-- a --> `\n", "one ` two\n# <!-- a --> `\n",
+                     "one ` two\n> <!-- a --> `\n", "one `\n---\n<!-- a --> `\n", "one `\n1. <!-- a --> `\n",
+                     "| ` | <!-- a --> ` |\n|---|---|\n", "one `\n```\n` <!-- b -->\n```\n<!-- a --> `\n"):
+            with self.subTest(text=text):
+                self.assertEqual(self.bodies(text), ["a"])
+
+    def test_a_fence_ends_with_its_list_item(self):
+        for text in ("- ```\n  code\n\n<!-- a -->\n", "- item\n\n  ```\n  code\ntext <!-- a -->\n", "1. ```\n<!-- a -->\n",
+                     "- x\n  - ```\n    code\n  <!-- a -->\n", "text\n    ```\n<!-- a -->\n", "\n    ```\n<!-- a -->\n",
+                     "```\n    ```\n<!-- b -->\n```\n<!-- a -->\n", "```\n> ```\n<!-- b -->\n```\n<!-- a -->\n",
+                     "1. x\n\n  ```\n<!-- b -->\n  ```\n<!-- a -->\n", "- x\n# h\n  ```\n<!-- b -->\n  ```\n<!-- a -->\n"):
+            with self.subTest(text=text):
+                self.assertEqual(self.bodies(text), ["a"])
+        for text in ("- ```\n  <!-- a -->\n\n  <!-- b -->\n  ```\n", "- x\n  - y\n    ```\n    <!-- a -->\n    ```\n",
+                     "- ```\n  x\n```\n<!-- a -->\n"):
+            with self.subTest(text=text):
+                self.assertEqual(self.bodies(text), [])
+
     def test_a_comment_ends_at_the_first_end(self):
         self.assertEqual(self.bodies("<!-- old <!-- metrics: x --> <!-- b -->"), ["old <!-- metrics: x", "b"])
         self.assertEqual(self.bodies("<!-- one\n```\ntwo --> <!-- b -->\n"), ["one\n```\ntwo", "b"])
