@@ -14,8 +14,15 @@ QUOTATION = re.compile(r"[ ]{0,3}>[ ]?")
 TOKEN = re.compile(r"(?P<escape>\\[^\s\w])|(?P<ticks>`+)|(?P<comment><!--)")
 HEADING = re.compile(r"[ \t>]*#{1,6}(?=[ \t\r\n]|\Z)")
 # A line that ends the paragraph before it, and any code span: blank, or the first of another block.
-BLOCK = re.compile(r"""\n(?=[ \t>]*(?:\r?(?:\n|\Z)|\#{1,6}(?:[ \t\r\n]|\Z)|(?:[-+*]|\d{1,9}[.)])(?:[ \t\r\n]|\Z)|`{3,}[^`\n]*(?:\n|\Z)|~{3,}
-    |(?:=+|-+|(?:[-*_][ \t]*){3,})[ \t]*\r?(?:\n|\Z)|\||:?-+:?[ \t]*\||</?(?:div|p|table|details|center|h[1-6]|[uo]l|li|t[dhr])\b))""",
+HTML_TAGS = ("address|article|aside|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption|"
+             "figure|footer|form|h[1-6]|head|header|hr|html|legend|li|main|menu|nav|ol|p|section|summary|table|tbody|td|tfoot|th|"
+             "thead|title|tr|ul")
+HTML_BLOCK = rf"</?(?:{HTML_TAGS})(?=[ \t\r\n>]|/>|\Z)"
+LINE_BEFORE = r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*"
+HTML_LINE = re.compile(LINE_BEFORE + HTML_BLOCK, re.IGNORECASE)
+COMMENT_LINE = re.compile(LINE_BEFORE + "<!--")
+BLOCK = re.compile(rf"""\n(?=[ \t>]*(?:\r?(?:\n|\Z)|\#{{1,6}}(?:[ \t\r\n]|\Z)|(?:[-+*]|\d{{1,9}}[.)])(?:[ \t\r\n]|\Z)
+    |`{{3,}}[^`\n]*(?:\n|\Z)|~{{3,}}|(?:=+|-+|(?:[-*_][ \t]*){{3,}})[ \t]*\r?(?:\n|\Z)|\||:?-+:?[ \t]*\||<!--|{HTML_BLOCK}))""",
                    re.VERBOSE | re.IGNORECASE)
 QUOTED_BLOCK = re.compile(r"\n(?=[ ]*>)")
 CELL_END = re.compile(r"(?<!\\)\||\n|\Z")
@@ -52,6 +59,7 @@ class Markdown:
         self.front = front if front and YAML_LINE.match(front["yaml"]) else None
         self.position = self.front.end() if self.front else text.startswith("\ufeff")
         self.fence, self.quoted_fence, self.blank, self.in_code = "", False, True, False
+        self.html = False  # in a block of HTML, where nothing is code, up to the next blank line
         self.items = []  # where the text of each list item begins that the line is in, the outer first
         while self.position < len(text):
             self.read_line()
@@ -64,12 +72,13 @@ class Markdown:
         if self.fence:
             self.in_fence(line)
         elif not line.strip(" \t>\r\n"):
-            self.blank = True
-        elif (match := FENCE.match(line)) and indent_of(unquoted(line)) < self.item_at(indent_of(unquoted(line))) + 4:
+            self.blank, self.html = True, False
+        elif not self.html and (match := FENCE.match(line)) and indent_of(unquoted(line)) < self.item_at(indent_of(unquoted(line))) + 4:
             self.open_fence(line, match)
-        elif not self.is_code(line):
+        elif self.html or not self.is_code(line):
             self.lines.append((start, end))
-            self.read_tokens(start, end)
+            self.html = self.html or bool(HTML_LINE.match(line))
+            self.read_tokens(start, end, self.html or bool(COMMENT_LINE.match(line)))
 
     def line_end(self, position):
         return self.text.find("\n", position) + 1 or len(self.text)
@@ -121,12 +130,14 @@ class Markdown:
             self.enter_items(line)
         return self.in_code
 
-    def read_tokens(self, position, end):
-        """Find the comments that start in a line."""
+    def read_tokens(self, position, end, html):
+        """Find the comments that start in a line; html: it is HTML, without code spans and escapes."""
         text = self.text
         while token := TOKEN.search(text, position, end):
             position = token.end()
-            if token["ticks"]:
+            if html and not token["comment"]:
+                position = token.start() + 1
+            elif token["ticks"]:
                 last = self.span_limit(position)
                 close = re.compile(rf"(?<!`){token[0]}(?!`)").search(text, position, last)
                 position = close.end() if close else position

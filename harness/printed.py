@@ -42,7 +42,7 @@ GLUED = re.compile(r"(?:&#?\w+;|<!--(?:(?!-->).)*-->|</?[A-Za-z][^<>]*>)\Z", re.
 UNSEEN_AFTER = re.compile(r"(?:[*_`~\\]|</?[A-Za-z][^<>]*>|<!--.*?-->|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff])*", re.DOTALL)
 STRUCK = re.compile(r"~|</(?:del|s|strike|su[bp])>", re.IGNORECASE)
 SIGNS = "-+\u2212\u02d7\u207b\u208b\u2795\u2796\uff0b"  # besides all dashes
-SPACED_SIGNS = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"  # after these a space may stand; a long dash and a space end a clause
+SPACED_SIGNS = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"  # a space may follow; a long dash and a space end a clause
 BULLET = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*[-+*]\Z|[ \t>]*[- ]+\Z")
 CONTINUED = re.compile(
     r"[\w\u00b2\u00b3\u00b9\u2070-\u209f%\uff05\u2030\u00d7^]|[.,'\u2019\u00a0\u2000-\u200a\u202f]\d|\s?(?:%|\uff05)")
@@ -182,8 +182,8 @@ def doubt_after(text, printed, kind):
 def split_digits(digits, kind):
     """(whole digits, decimal mark, decimals, group mark) of digits with marks between them, or None where they are no number.
 
-    In a count every mark groups thousands, and the first group is no 0. In a share a single point or comma is the decimal mark, and of two kinds the last one
-    is. In a raw value a comma or a space before exactly three digits groups. A point may stand first: .5 is one half.
+    In a count every mark groups thousands, and the first group is no 0. In a share a single point or comma is the decimal mark,
+    and of two kinds the last one is. In a raw value a comma or a space before exactly three digits groups. A point may stand first: .5 is one half.
     """
     parts, marks = re.split(r"\D", digits), re.findall(r"\D", digits)
     grouped = bool(marks) and len(set(marks)) == 1 and 0 < len(parts[0]) <= 3 and all(len(part) == 3 for part in parts[1:])

@@ -117,6 +117,14 @@ class Comments(TestCase):
             with self.subTest(text=text):
                 self.assertEqual(self.bodies(text), ["a"])
 
+    def test_html_has_no_code(self):
+        for text in ("one `\n<!-- a --> `\n", "<!-- b --> `<!-- a -->`\n", "<p>\n`<!-- a -->`\n</p>\n", "<div>\n```\n<!-- a -->\n",
+                     "- <!-- b --> `<!-- a -->`\n", "<p>\n\n`<!-- b -->` <!-- a -->\n"):
+            with self.subTest(text=text):
+                self.assertEqual([body for body in self.bodies(text) if body == "a"], ["a"])
+        self.assertEqual(self.bodies("<p>\n\n`<!-- b -->` <!-- a -->\n"), ["a"])
+        self.assertEqual(self.bodies("<b>\\<!-- b --></b> `<!-- a -->`\n"), [])
+
     def test_a_fence_ends_with_its_list_item(self):
         for text in ("- ```\n  code\n\n<!-- a -->\n", "- item\n\n  ```\n  code\ntext <!-- a -->\n", "1. ```\n<!-- a -->\n",
                      "- x\n  - ```\n    code\n  <!-- a -->\n", "text\n    ```\n<!-- a -->\n", "\n    ```\n<!-- a -->\n",
