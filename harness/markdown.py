@@ -9,7 +9,7 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 FENCE = re.compile(r"(?P<before>[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})")
-LIST_ITEM = re.compile(r"(?:[ ]*(?:[-+*]|\d{1,9}[.)])(?:[ ]{1,4}(?=\S)|[ ]*(?=\r?\n|\Z)|[ ]))+")
+LIST_ITEM = re.compile(r"(?:[ ]*(?:[-+*]|\d{1,9}[.)])(?:[ ]{1,4}(?=\S)|[ ](?=[ ]*\r?\n)|(?=\r?\n|\Z)|[ ]))")
 QUOTATION = re.compile(r"[ ]{0,3}>[ ]?")
 TOKEN = re.compile(r"(?P<escape>\\[^\s\w])|(?P<ticks>`+)|(?P<comment><!--)")
 HEADING = re.compile(r"[ \t>]*#{1,6}(?=[ \t\r\n]|\Z)")
@@ -94,9 +94,12 @@ class Markdown:
 
     def enter_items(self, line):
         """Enter the list items that open in a line; it has no quotation marks."""
-        if item := LIST_ITEM.match(line):
-            self.leave_items(indent_of(line))
-            self.items.append(len(item[0]))
+        at = 0
+        while item := LIST_ITEM.match(line, at):
+            if not at:
+                self.leave_items(indent_of(line))
+            at = item.end()
+            self.items.append(at)
 
     def open_fence(self, line, match):
         """Enter fenced code, which ends with the list item that it is in."""

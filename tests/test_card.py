@@ -126,7 +126,7 @@ class Comments(TestCase):
         self.assertEqual(self.bodies("<b>\\<!-- b --></b> `<!-- a -->`\n"), [])
 
     def test_a_fence_ends_with_its_list_item(self):
-        for text in ("- ```\n  code\n\n<!-- a -->\n", "- item\n\n  ```\n  code\ntext <!-- a -->\n", "1. ```\n<!-- a -->\n",
+        for text in ("- ```\n  code\n\n<!-- a -->\n", "- item\n\n  ```\n  code\ntext <!-- a -->\n", "1. ```\n<!-- a -->\n", "- - x\n  ```\n<!-- a -->\n",
                      "- x\n  - ```\n    code\n  <!-- a -->\n", "text\n    ```\n<!-- a -->\n", "\n    ```\n<!-- a -->\n",
                      "```\n    ```\n<!-- b -->\n```\n<!-- a -->\n", "```\n> ```\n<!-- b -->\n```\n<!-- a -->\n",
                      "1. x\n\n  ```\n<!-- b -->\n  ```\n<!-- a -->\n", "- x\n# h\n  ```\n<!-- b -->\n  ```\n<!-- a -->\n"):
