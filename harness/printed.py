@@ -38,7 +38,7 @@ WORD = re.compile(rf"{APART}(?P<word>{UNDEFINED}){AFTER}")
 UNSEEN = re.compile(r"(?:[*_`~]|</?(?:b|strong|em|i|code|span)\b[^<>]*>)\Z", re.IGNORECASE)
 BRACKETS = re.compile(r"[(\[]\Z")
 BLOCK_TAG = re.compile(r"<(?:td|th|p|li|div|br|center|summary|h[1-6])\b[^<>]*>\Z", re.IGNORECASE)
-GLUED = re.compile(r"(?:&#?\w+;|<!--(?:(?!-->).)*-->|</?[A-Za-z][^<>]*>)\Z", re.DOTALL)
+GLUED = re.compile(r"(?:&#?\w+;|<!--(?:(?!-->).)*-->|-->|</?[A-Za-z][^<>]*>)\Z", re.DOTALL)
 UNSEEN_AFTER = re.compile(r"(?:[*_`~\\]|</?[A-Za-z][^<>]*>|<!--.*?-->|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff])*", re.DOTALL)
 STRUCK = re.compile(r"~|</(?:del|s|strike|su[bp])>", re.IGNORECASE)
 SIGNS = "-+\u2212\u02d7\u207b\u208b\u2795\u2796\uff0b"  # besides all dashes
@@ -106,11 +106,11 @@ def find_printed(text, kind, end=None):
 def doubt(text, printed, start, end, kind):
     """Why a reader may see another number than a Printed, in words, or "": its comment is text[start:end]."""
     shown = text[printed.shown_end:start]
-    if STRUCK.search(shown) or STRUCK.search(UNSEEN_AFTER.match(text, end, end + 200)[0]):
+    if STRUCK.search(shown) or STRUCK.search(UNSEEN_AFTER.match(text, end, end + 1000)[0]):
         return "it is struck through, or raised"
-    if before := doubt_before(text[max(0, printed.start - 200):printed.start], kind):
+    if before := doubt_before(text[max(0, printed.start - 1000):printed.start], kind):
         return f"{quoted(before)} stands right before it"
-    if after := doubt_after(text[end:end + 200], printed, kind):
+    if after := doubt_after(text[end:end + 1000], printed, kind):
         return f"{quoted(after)} stands right after its comment"
     return ""
 
