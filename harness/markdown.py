@@ -59,6 +59,7 @@ class Markdown:
         self.front = front if front and YAML_LINE.match(front["yaml"]) else None
         self.position = self.front.end() if self.front else text.startswith("\ufeff")
         self.fence, self.quoted_fence, self.blank, self.in_code = "", False, True, False
+        self.limits = {}
         self.html = False  # in a block of HTML, where nothing is code, up to the next blank line
         self.items = []  # where the text of each list item begins that the line is in, the outer first
         while self.position < len(text):
@@ -162,10 +163,13 @@ class Markdown:
             return CELL_END.search(text, position).start()
         if HEADING.match(line):
             return self.line_end(position)
-        ends = [BLOCK.search(text, position)]
-        if not line.lstrip().startswith(">"):
-            ends.append(QUOTED_BLOCK.search(text, position))
-        return min((end.start() for end in ends if end), default=len(text))
+        quoted = line.lstrip().startswith(">")
+        since, limit = self.limits.get(quoted, (0, -1))
+        if not since <= position <= limit:  # each paragraph is searched once
+            ends = [BLOCK.search(text, position), None if quoted else QUOTED_BLOCK.search(text, position)]
+            limit = min((end.start() for end in ends if end), default=len(text))
+            self.limits[quoted] = position, limit
+        return limit
 
     def tables(self):
         """Every Table outside code: a head, a line of dashes with as many columns, and the lines after it that have a cell."""
