@@ -28,8 +28,27 @@ from typing import NamedTuple
 
 import metrics
 from metrics import TITLES, RecordError
-from svg_figures import (CHANGED, NEUTRAL, SERIES, UNCHANGED, WORSENED, Figure, Scale, change, count, distinct, label, missing,
-                         plain, push, round_axis, score, spaced, text_width, tick_decimals)
+from svg_figures import (
+    CHANGED,
+    NEUTRAL,
+    SERIES,
+    UNCHANGED,
+    WORSENED,
+    Figure,
+    Scale,
+    change,
+    count,
+    distinct,
+    label,
+    missing,
+    plain,
+    push,
+    round_axis,
+    score,
+    spaced,
+    text_width,
+    tick_decimals,
+)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MAIN = "ndcg"  # the measure that titles speak of

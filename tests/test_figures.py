@@ -465,7 +465,7 @@ class TruthTest(TestCase):
 
     def test_the_difference_is_drawn_high_enough_and_names_its_unit(self):
         content = drawn(panel(["old", "new"]))["record"]
-        self.assertEqual(sum("Difference\u00a0in score (0 to 1)" == text for text in texts(content)), 4)
+        self.assertEqual(sum(text == "Difference\u00a0in score (0 to 1)" for text in texts(content)), 4)
         bands = re.findall(r'd="(M[^"]*Z)" fill-opacity="0.22"', content)
         heights = [float(y) for band in bands for y in re.findall(r"[ML][\d.]+ ([\d.]+)", band)]
         self.assertEqual(len(bands), 4)

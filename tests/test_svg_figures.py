@@ -8,8 +8,32 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 import svg_figures
-from svg_figures import (COLOURS, SERIES, Figure, Scale, balance, blend, change, clean, contrast, count, distinct, fold, ink_over, label,
-                         number, push, round_axis, score, shorten, spaced, text_width, tick_decimals, ticks, wrap)
+from svg_figures import (
+    COLOURS,
+    SERIES,
+    Figure,
+    Scale,
+    balance,
+    blend,
+    change,
+    clean,
+    contrast,
+    count,
+    distinct,
+    fold,
+    ink_over,
+    label,
+    number,
+    push,
+    round_axis,
+    score,
+    shorten,
+    spaced,
+    text_width,
+    tick_decimals,
+    ticks,
+    wrap,
+)
 from tests import ROOT, TestCase
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -67,7 +91,7 @@ def check_svg(test, content):
     width, height = float(root.get("width")), float(root.get("height"))
     boxes = list(text_boxes(root))
     for text, left, top, right, bottom in boxes:
-        test.assertTrue(4 <= left and right <= width - 4 and 4 <= top and bottom <= height - 4, f"outside the card: {text!r}")
+        test.assertTrue(left >= 4 and right <= width - 4 and top >= 4 and bottom <= height - 4, f"outside the card: {text!r}")
     for index, (text, left, top, right, bottom) in enumerate(boxes):
         for other, left2, top2, right2, bottom2 in boxes[index + 1:]:
             overlap = min(right, right2) - max(left, left2) > 0.5 and min(bottom, bottom2) - max(top, top2) > 0.5
