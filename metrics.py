@@ -991,7 +991,7 @@ def panel_rows(block):
         for cutoff in block["eligible"] if metric in METRICS else (None,):
             cells = [column[metric][cutoff] if cutoff else column[metric] for column in columns]
             eligible = block["eligible"].get(cutoff, block["queries"])
-            rows.append([label(metric, cutoff) + f" ({plural(eligible, 'query', 'queries')})" * (eligible != block["queries"]),
+            rows.append([label(metric, cutoff) + f" ({plural(eligible, 'query')})" * (eligible != block["queries"]),
                          *(show_difference(metric, cell) if isinstance(cell, dict) else show(metric, cell) for cell in cells)])
     return rows
 
@@ -1048,12 +1048,13 @@ def _listed(names, unless, most=5):
     """2 queries (q1, q2): the names where `unless` is zero, at most five of them."""
     names = [name for name, good in zip(names, unless) if not good]
     more = ", ..." if len(names) > most else ""
-    return f"{plural(len(names), 'query', 'queries')} ({', '.join(names[:most])}{more})"
+    return f"{plural(len(names), 'query')} ({', '.join(names[:most])}{more})"
 
 
-def plural(count, one, many=""):
-    """A count with its word: 1 query, 1,204 queries."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+def plural(count, noun):
+    """A count with its noun: 1 query, 1,204 queries, 2 models."""
+    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else many}"
 
 
 def block_tables(title, block, summary, markdown=False):
@@ -1065,10 +1066,10 @@ def block_tables(title, block, summary, markdown=False):
     elif isinstance(block, Checks):
         yield f"{title}: {summary['passed']} checks pass, {summary['failed']} fail", check_rows(summary), ()
     else:
-        size, answerable = plural(summary["queries"], "query", "queries"), summary["answerable"]
+        size, answerable = plural(summary["queries"], "query"), summary["answerable"]
         yield f"{title}: {size}, {plural(summary['graded_pairs'], 'graded pair')}", panel_rows(summary), panel_notes(block, summary)
         if markdown and 0 < answerable["queries"] < summary["queries"]:
-            yield f"{title}, answerable: {plural(answerable['queries'], 'query', 'queries')}", panel_rows(answerable), ()
+            yield f"{title}, answerable: {plural(answerable['queries'], 'query')}", panel_rows(answerable), ()
         if "types" in summary:
             yield f"{title}, by type", type_rows(summary["types"], block.cutoffs), ()
 
@@ -1082,10 +1083,14 @@ def render(tables, markdown):
             rows.insert(1, ["---"] + ["---:"] * (len(rows[0]) - 1))
             lines += [f"**{heading}**", "", *("| " + " | ".join(row) + " |" for row in rows), "", *notes, ""]
         else:
-            widths = [max(map(len, column)) for column in zip(*rows)]
-            cells = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows]
-            lines += [heading, *("  " + "  ".join(row).rstrip() for row in cells), *(f"  {note}" for note in notes), ""]
+            lines += [heading, *(f"  {line}" for line in (*aligned(rows), *notes)), ""]
     return "\n".join(lines)
+
+
+def aligned(rows):
+    """Rows of cells as lines of text in columns: the first to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
 
 
 def explain(panel, query, model, k):

@@ -7,7 +7,7 @@ from fractions import Fraction
 from harness.averages import RULE_WORDS
 from harness.benchmark import as_report, best
 from harness.mteb import printable
-from metrics import dump_json
+from metrics import dump_json, plural
 
 NAMED = 6  # how many missing tasks or places a line of text names; JSON names all
 TITLES = {"ndcg": "nDCG", "mrr": "MRR", "map": "MAP", "main": "main score"}
@@ -33,11 +33,6 @@ def some(names):
     """A list of names as text, shortened to the first few."""
     names = list(names)
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-
-
-def count(number, noun):
-    """A count with its noun: 1 task, 43 tasks."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 # Tables
@@ -100,7 +95,7 @@ def details(column, models):
     """What a reader needs to trust a suite's column, as lines: rule, what lacks, the common comparison, other rules, notes."""
     suite = column.suite
     scores = sum(len(task.places) for task in suite.tasks)
-    lines = [f"{measure_title(suite.measure)}, mean of {count(len(suite.tasks), 'task')} ({count(scores, 'score')}), "
+    lines = [f"{measure_title(suite.measure)}, mean of {plural(len(suite.tasks), 'task')} ({plural(scores, 'score')}), "
              f"{suite.rule}: {RULE_WORDS[suite.rule]}"]
     others = [task for task in suite.tasks if task.measure != suite.measure]
     if others:
@@ -125,7 +120,7 @@ def missing_lines(column, name):
     if not each.tasks:
         return []
     whole = [task for task, places in each.missing.items() if not places]
-    lines = [f"{name}: missing {len(whole)} of {count(len(column.suite.tasks), 'task')}: {some(whole)}"] if whole else []
+    lines = [f"{name}: missing {len(whole)} of {plural(len(column.suite.tasks), 'task')}: {some(whole)}"] if whole else []
     return lines + [f"{name}: missing of {task}: {some(places)}" for task, places in each.missing.items() if places]
 
 
@@ -134,7 +129,7 @@ def common_line(column):
     top = best(column.shared_averages)
     values = ", ".join(f"{name} {percent(value)}{' (best)' * (name in top)}" for name, value in column.shared_averages.items())
     scores = sum(map(len, column.shared.values()))
-    return f"over the {count(len(column.shared), 'task')} ({count(scores, 'score')}) that all of them have: {values}"
+    return f"over the {plural(len(column.shared), 'task')} ({plural(scores, 'score')}) that all of them have: {values}"
 
 
 def other_rules(column, name):
@@ -186,7 +181,7 @@ def figure(columns, models):
 
     one = len(columns) == 1
     title = f"{columns[0].suite.name} averages" if one else "Benchmark averages"
-    drawing = Figure("benchmark", title, f"{count(len(models), 'model')} on {count(len(columns), 'suite')}, in percent; "
+    drawing = Figure("benchmark", title, f"{plural(len(models), 'model')} on {plural(len(columns), 'suite')}, in percent; "
                      "a stronger shade is a higher score")
     for start in range(0, len(columns), MOST_COLUMNS):
         draw_block(drawing, columns[start:start + MOST_COLUMNS], models)
@@ -269,7 +264,7 @@ def index_entries(columns, model):
                     yield entry_lines(required.type or "retrieval", required.name, subset, split, result.revision,
                                       required.measure, value)
         if column.averages[model.name] is not None:
-            title = f"{column.suite.name}, {column.suite.rule} mean of {count(len(column.suite.tasks), 'task')}"
+            title = f"{column.suite.name}, {column.suite.rule} mean of {plural(len(column.suite.tasks), 'task')}"
             yield entry_lines(column.suite.tasks[0].type or "retrieval", title, None, None, None, column.suite.measure,
                               column.averages[model.name])
 

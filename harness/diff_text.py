@@ -13,11 +13,6 @@ def some(items, limit):
     return ", ".join(map(str, items[:limit])) + (f" and {len(items) - limit:,} more" if len(items) > limit else "")
 
 
-def count_of(items, one, many=None):
-    """How many, with the noun: 1 query, 2 queries."""
-    return f"{len(items):,} {one if len(items) == 1 else many or one + 's'}"
-
-
 def lines_of(report, limit):
     """A block's report as lines of text."""
     if "change" in report:
@@ -73,8 +68,8 @@ def panel_lines(report, limit):
         kinds = Counter((own["old"], own["new"]) for own in changes)
         summary = ", ".join(f"{count:,} x {grade_text(was)} -> {grade_text(now)}" for (was, now),
                             count in kinds.most_common(limit))
-        among = count_of({own["query"] for own in changes}, "query", "queries")
-        lines.append(f"grades changed: {count_of(changes, 'ranked position')} of {among} ({summary})")
+        among = metrics.plural(len({own["query"] for own in changes}), "query")
+        lines.append(f"grades changed: {metrics.plural(len(changes), 'ranked position')} of {among} ({summary})")
         lines += [f"  {own['query']}: {own['model']}: rank {own['rank']}: {grade_text(own['old'])} -> {grade_text(own['new'])}"
                   for own in changes[:limit]] + more(changes, limit)
     if rankings:
@@ -99,9 +94,9 @@ def reference_lines(reference, limit):
     grown, lost = reference["expanded"], reference["not_kept"]
     if not grown and not lost:
         return []
-    kept = "every old grade kept" if not lost else f"old grades not kept for {count_of(lost, 'query', 'queries')}"
+    kept = "every old grade kept" if not lost else f"old grades not kept for {metrics.plural(len(lost), 'query')}"
     lines = [f"reference of the shared queries: {reference['old_pairs']:,} -> {reference['new_pairs']:,} graded pairs; "
-             f"{count_of(grown + lost, 'query', 'queries')} changed, {kept}"]
+             f"{metrics.plural(len(grown + lost), 'query')} changed, {kept}"]
     for own in (lost + grown)[:limit]:
         lines.append(f"  {own['query']}: " + ", ".join(f"grade {name}: {count_text(was)} -> {count_text(now)}"
                                                        for name, (was, now) in own["counts"].items()))

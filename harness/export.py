@@ -10,8 +10,8 @@ import os
 import sys
 
 from harness.arguments import Parser, keep_inputs, positive
-from harness.source import count_of, visible
-from metrics import EXCLUDED, Panel, RecordError, Table, load_record, quote, write_whole
+from harness.source import visible
+from metrics import EXCLUDED, Panel, RecordError, Table, load_record, plural, quote, write_whole
 
 QRELS_HEADER = "query-id\tcorpus-id\tscore\n"  # BEIR's
 
@@ -160,11 +160,11 @@ def block_files(block, options):
     ranked = Ranked(block, options.at)
     notes = []
     if ranked.excluded and options.to != "csv":
-        notes.append(f"{count_of(ranked.excluded, 'excluded position')} written as unjudged documents, which keep their rank in"
+        notes.append(f"{plural(ranked.excluded, 'excluded position')} written as unjudged documents, which keep their rank in"
                      " other tools: recall and success stay the same, nDCG does not; --at K writes what is retained at one"
                      " cutoff, for the same nDCG@K")
     if options.at and ranked.queries < len(block.ids):
-        queries = count_of(len(block.ids), "query")
+        queries = plural(len(block.ids), "query")
         notes.append(f"{len(block.ids) - ranked.queries:,} of {queries} not eligible at {options.at}, left out")
     if options.to != "csv":
         level = f" (trec_eval -l {block.useful})" if block.useful > 1 else ""

@@ -10,8 +10,8 @@ from hashlib import sha256
 
 from harness.arguments import Parser, filled, keep_inputs, positive, read_once, unicode_text
 from harness.runs import rankings
-from harness.source import Source, count_of, some, text_of, visible
-from metrics import RecordError, decode_utf8, parse_json, quote, write_whole
+from harness.source import Source, some, text_of, visible
+from metrics import RecordError, decode_utf8, parse_json, plural, quote, write_whole
 
 
 def fuse(ranked, constant, depth):
@@ -99,18 +99,18 @@ def main(argv):
     queries = read_queries(options.runs, options)
     partial = [query for query, ranked in queries.items() if len(ranked) < len(options.runs)]
     if partial:
-        of_all = f"{len(partial):,} of {count_of(len(queries), 'query')}"
+        of_all = f"{len(partial):,} of {plural(len(queries), 'query')}"
         print(f"note: {of_all} not in every run: {some(partial)}", file=sys.stderr)
     groups = {}
     if options.dedupe:
         wanted = {document for ranked in queries.values() for documents in ranked for document in documents}
         groups = read_texts(options.dedupe, wanted)
         if len(groups) < len(wanted):
-            of_all = f"{len(wanted) - len(groups):,} of {count_of(len(wanted), 'document')}"
+            of_all = f"{len(wanted) - len(groups):,} of {plural(len(wanted), 'document')}"
             print(f"note: {of_all} without a text in {visible(options.dedupe)}: kept", file=sys.stderr)
     lines = list(fused_lines(queries, groups, options))
     write_whole(options.output, "".join(lines))
-    sizes = count_of(len(queries), "query"), count_of(len(lines), "line"), f"from {count_of(len(options.runs), 'run')}"
+    sizes = plural(len(queries), "query"), plural(len(lines), "line"), f"from {plural(len(options.runs), 'run')}"
     print(f"{visible(options.output)}: {', '.join(sizes)}")
     return 0
 

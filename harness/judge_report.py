@@ -6,7 +6,7 @@ from math import fsum
 
 from harness.judged import read_judged
 from harness.verdicts import SCORES, named, printable
-from metrics import RecordError, compare, dump_json, load_record, mean_interval, query_values, summarize
+from metrics import RecordError, aligned, compare, dump_json, load_record, mean_interval, query_values, summarize
 
 TOP = 2  # the highest score
 RETRIEVAL = ("hit", "recall", "ndcg")
@@ -347,13 +347,7 @@ def _matrix_lines(report):
     parts = [(kind, report["types"].get(kind), shown.get(kind)) for kind in sorted({*report["types"], *shown})]
     for kind, block, part in [*parts, ("overall", report["overall"], retrieval and retrieval["overall"])]:
         rows.append([kind, *_score_cells(block), *(_retrieval_cells(part) if retrieval else ())])
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in rows
-    ]
+    lines = aligned(rows)
     lines.append("scores: mean over the judged (worst to best over all answers)")
     if retrieval:
         lines.append(f"retrieval: mean over the record's queries (n of them); questions with both: {retrieval['in_both']:,}")

@@ -11,8 +11,8 @@ from collections import namedtuple
 from itertools import islice
 
 from harness.columns import Unproven, columns, spaced, stretches
-from harness.source import Source, count_of, found_fields, show, some, visible
-from metrics import MAX_GRADE, RecordError
+from harness.source import Source, found_fields, show, some, visible
+from metrics import MAX_GRADE, RecordError, plural
 
 QRELS_COLUMNS = "4 fields (qid iter docid grade) or 3 (BEIR: query-id corpus-id score)"
 BEIR_HEADER = [b"query-id", b"corpus-id", b"score"]
@@ -137,10 +137,10 @@ def _qrels_warnings(name, repeats, negatives):
     warnings = []
     if repeats:
         query, document = repeats[0]
-        warnings.append(f"{name}: {count_of(len(repeats), 'judgment')} repeated alike, counted once;"
+        warnings.append(f"{name}: {plural(len(repeats), 'judgment')} repeated alike, counted once;"
                         f" the first is query {show(query)}, document {show(document)}")
     if negatives:
-        warnings.append(f"{name}: {count_of(negatives, 'negative grade')}, counted as grade 0: no gain, not relevant")
+        warnings.append(f"{name}: {plural(negatives, 'negative grade')}, counted as grade 0: no gain, not relevant")
     return warnings
 
 
@@ -157,7 +157,7 @@ def _json_qrels(source, max_grade):
         raise RecordError(f"{source.name}: no judgments; expected {{query: {{document: grade}}}}, got {some(empty)} without any")
     warnings = _qrels_warnings(source.name, [], negatives)
     if empty:
-        warnings.append(f"{source.name}: {count_of(len(empty), 'query')} without a judgment, left out: {some(empty)}")
+        warnings.append(f"{source.name}: {plural(len(empty), 'query')} without a judgment, left out: {some(empty)}")
     return Qrels(source.name, judged, warnings)
 
 

@@ -17,8 +17,8 @@ from harness.qrels import read_pairs, read_qrels
 from harness.record_options import input_files, read_options
 from harness.runs import ABSTAINED, UNJUDGED, mark, no_query_in_common, none_judged, rankings
 from harness.sections import block_text, check_replaced, compact, with_section
-from harness.source import Source, count_of, show, some, text_of
-from metrics import MAX_BYTES, RecordError, parse_json, parse_record, quote, read_json, write_whole
+from harness.source import Source, show, some, text_of
+from metrics import MAX_BYTES, RecordError, parse_json, parse_record, plural, quote, read_json, write_whole
 
 REASONS = {UNJUDGED: "unjudged", ABSTAINED: "abstained"}
 
@@ -60,10 +60,10 @@ class Ranked:
     def _note_unmatched(self, path, ranked, unknown):
         missing = [query for query in self.qrels.judged if query not in ranked]
         if missing:
-            judged = count_of(len(self.qrels.judged), "judged query")
+            judged = plural(len(self.qrels.judged), "judged query")
             self.notes.append(f"note: {path}: {len(missing):,} of {judged} not in the run, with an empty ranking: {some(missing)}")
         if unknown:
-            queries = count_of(len(unknown), "query")
+            queries = plural(len(unknown), "query")
             self.notes.append(f"note: {path}: {queries} of the run not judged and left out: {some(sorted(unknown))}")
 
 
@@ -100,7 +100,7 @@ def make_panel(collections, options):
     panel["reference"] = {"queries": len(queries), "graded_pairs": graded}
     panel["queries"] = queries
     excluded, warnings = _excluded(read, options)
-    size = f"{count_of(len(queries), 'query')}, {count_of(len(models), 'model')}, depth {options.depth}"
+    size = f"{plural(len(queries), 'query')}, {plural(len(models), 'model')}, depth {options.depth}"
     return panel, [note for ranked in read for note in ranked.notes] + warnings, f"a panel of {size}; {options.gain} gain, {why}; {excluded}"
 
 
@@ -119,9 +119,9 @@ def _excluded(read, options):
     for reason, name in REASONS.items():
         positions, excluded = _count_positions(rankings, reason)
         if excluded and (reason, options.unjudged) == (UNJUDGED, "zero"):
-            parts.append(f"{excluded:,} of {count_of(positions, 'position')} unjudged, which count as grade 0")
+            parts.append(f"{excluded:,} of {plural(positions, 'position')} unjudged, which count as grade 0")
         elif excluded:
-            parts.append(f"{excluded:,} of {count_of(positions, 'position')} excluded as {name}")
+            parts.append(f"{excluded:,} of {plural(positions, 'position')} excluded as {name}")
             total += excluded
     more = ["warning: more than half of the positions are excluded, so the values speak of the others alone"
             + "; --unjudged zero counts an unjudged passage as not relevant" * (options.unjudged == "exclude")]
@@ -159,7 +159,7 @@ def _kinds(collection, qrels):
             kinds[fields[0]] = text_of(fields[1], source.name)
     missing = [query for query in qrels.judged if query not in kinds]
     if missing:
-        raise RecordError(f"{collection.types}: no type for {len(missing):,} of {count_of(len(qrels.judged), 'judged query')}:"
+        raise RecordError(f"{collection.types}: no type for {len(missing):,} of {plural(len(qrels.judged), 'judged query')}:"
                           f" {some(missing)}")
     return kinds
 
@@ -232,13 +232,13 @@ def make_table(collections, options):
         notes += ranked.notes
         retained, queries = _retained(ranked, options)
         if len(queries) < (known := len(ranked.qrels.judged)):
-            notes.append(f"note: {ranked.qrels.name}: {known - len(queries):,} of {count_of(known, 'query')} left out:"
+            notes.append(f"note: {ranked.qrels.name}: {known - len(queries):,} of {plural(known, 'query')} left out:"
                          " in some model's ranking everything up to the cutoff is excluded")
         references = [scale.reference(ranked.qrels.judged[query]) for query in queries]
         scores = {model: [round(score, 6) for score in measure.of(scale.results(marks, references), measure.k)]
                   for model, marks in retained.items()}
         datasets[collection.dataset] = {"queries": len(references), "scores": scores}
-    size = f"{count_of(len(datasets), 'data set')}, {count_of(len(models), 'model')}"
+    size = f"{plural(len(datasets), 'data set')}, {plural(len(models), 'model')}"
     return {**table, "datasets": datasets}, notes, f"a public table of {measure.name}: {size}"
 
 

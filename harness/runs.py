@@ -21,8 +21,8 @@ from operator import eq
 
 from harness.columns import Unproven, columns, spaced, stretches
 from harness.qrels import Qrels, json_queries, read_pairs, read_qrels  # noqa: F401  runs are of no use without them
-from harness.source import Source, count_of, found_fields, show, visible
-from metrics import EXCLUDED, RecordError
+from harness.source import Source, found_fields, show, visible
+from metrics import EXCLUDED, RecordError, plural
 
 UNJUDGED = EXCLUDED  # the byte of a position whose passage is in no judgment
 ABSTAINED = EXCLUDED - 1  # the byte of a position whose pair was left out of the judgments on purpose
@@ -293,5 +293,5 @@ def no_query_in_common(name, ran, judged):
     def sample(ids):
         return ", ".join(map(show, sorted(ids)[:2]))
 
-    return RecordError(f"{visible(os.fspath(name))}: no query id in common: {count_of(len(ran), 'run query')} ({sample(ran)}),"
-                       f" {count_of(len(judged), 'judged query')} ({sample(judged)}); are these the same topics?")
+    return RecordError(f"{visible(os.fspath(name))}: no query id in common: {plural(len(ran), 'run query')} ({sample(ran)}),"
+                       f" {plural(len(judged), 'judged query')} ({sample(judged)}); are these the same topics?")

@@ -15,8 +15,8 @@ from harness.halves import in_halves
 from harness.measures import Scale, parse_measure
 from harness.qrels import read_qrels
 from harness.runs import UNJUDGED, arrange, mark, no_query_in_common, none_judged, rankings
-from harness.source import count_of, printable, some, text_of, visible
-from metrics import MAX_GRADE, RecordError
+from harness.source import printable, some, text_of, visible
+from metrics import MAX_GRADE, RecordError, aligned, plural
 
 # option -> (default or, for a choice, the choices with the default first; what it does). argparse takes longer to load
 # than a run of 50,000 lines takes to score, so this table is read by parse_options.
@@ -201,12 +201,12 @@ def notes(scored, judged, options):
     lines = []
     if scored.missing:
         what = "left out" if options["--missing"] == "skip" else "count 0"
-        queries = count_of(judged, "judged query")
+        queries = plural(judged, "judged query")
         lines.append(f"{len(scored.missing):,} of {queries} not in the run, {what}: {some(scored.missing)}")
     if scored.unknown:
-        lines.append(f"{count_of(scored.unknown, 'query')} not judged, left out")
+        lines.append(f"{plural(scored.unknown, 'query')} not judged, left out")
     if scored.empty:
-        lines.append(f"no judged relevant documents for {count_of(scored.empty, 'query')}: left out")
+        lines.append(f"no judged relevant documents for {plural(scored.empty, 'query')}: left out")
     foreign = scored.positions and scored.unjudged == scored.positions
     warnings = [f"warning: {none_judged(scored.label, scored.positions)}"] if foreign else []
     return warnings + [f"{scored.label}: {line}" for line in lines]
@@ -247,9 +247,7 @@ def as_text(scorer, runs, qrels, options):
     table = [heading, *([_cell(value) for value in row] for row in rows)]
     if len(heading) > 13 and len(rows) < len(heading):
         table = list(zip(*table))
-    widths = [max(map(len, column)) for column in zip(*table)]
-    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
-    return "\n".join([*lines, "", signature(options, len(qrels.judged)), *_all_notes(runs, qrels, options)]) + "\n"
+    return "\n".join([*aligned(table), "", signature(options, len(qrels.judged)), *_all_notes(runs, qrels, options)]) + "\n"
 
 
 def as_markdown(scorer, runs, qrels, options):

@@ -203,12 +203,6 @@ def text_of(token, name):
         raise RecordError(f"{name}: expected ids in UTF-8, got {show(token)}; save the file as UTF-8") from None
 
 
-def count_of(number, noun):
-    """A number with its noun: 1 query, 2 queries."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
 def found_fields(fields, width):
     """What a line holds in place of the expected fields, and the likely reason."""
     why = "; a space inside an id, or in the run's tag?" if len(fields) > width else ""
